@@ -1,0 +1,3 @@
+//! Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers.
+#[cfg(any(target_arch = "wasm32", feature = "native-platform"))]
+pub mod platform;
