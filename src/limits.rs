@@ -1,0 +1,111 @@
+//! Every number of the runtime, with its unit and its reason.
+//!
+//! Numbers that come from the platform name the page they stand on; see README, "Limits".
+
+/// Largest request body. Above it: 413 before anything is written. One object or D1 row holds 2 MB,
+/// and a body shares its row with the state of the task.
+pub const MAX_BODY_BYTES: usize = 1 << 20;
+
+/// Largest body of a stored answer, for the same reason.
+pub const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// Largest recorded outcome of one step.
+pub const MAX_OUTCOME_BYTES: usize = 1 << 20;
+
+/// Largest header block kept of a delivery or an answer; the platform allows 128 KB each way.
+pub const MAX_HEADER_BYTES: usize = 16 << 10;
+
+/// Longest idempotency key, in visible ASCII characters.
+pub const MAX_KEY_CHARS: usize = 255;
+
+/// Longest step, branch or function name.
+pub const MAX_NAME_BYTES: usize = 200;
+
+/// Deepest nesting of a JSON body that a function reads.
+pub const MAX_JSON_DEPTH: usize = 128;
+
+/// Bodies up to this size live in the row of the task itself; larger ones in a row of their own.
+/// A row more costs as much as six requests; copying this much costs nothing that can be measured.
+pub const INLINE_BYTES: usize = 32 << 10;
+
+/// How long a sender waits for an answer before it gets a 202. Senders give 3 s at the least.
+pub const DEFAULT_RESPOND_WITHIN_MS: u64 = 2_500;
+/// Most that a source or function may choose; a duplicate waits in the object, which is billed.
+pub const MAX_RESPOND_WITHIN_MS: u64 = 5_000;
+
+/// What the platform gives `waitUntil` after the answer or after the sender has hung up.
+pub const PLATFORM_CUT_MS: u64 = 30_000;
+/// A slice starts no new step after this.
+pub const DEFAULT_SLICE_BUDGET_MS: u64 = 25_000;
+/// Between the end of a function and the platform's cut: time to tell the object.
+pub const CUT_MARGIN_MS: u64 = 1_000;
+/// Between the end of the longest slice and the end of its lease.
+pub const LEASE_MARGIN_MS: u64 = 2_000;
+/// The right to act; never extended. Longer than respond_within + cut + CPU limit (30 s) + margin.
+pub const DEFAULT_LEASE_MS: u64 = 75_000;
+/// Longest lease: a crashed slice is noticed only at its end.
+pub const MAX_LEASE_MS: u64 = 900_000;
+/// Default step timeout: this, or 60 % of the slice budget if that is less.
+pub const DEFAULT_STEP_TIMEOUT_MS: u64 = 15_000;
+
+/// Attempts without progress before a task fails.
+pub const DEFAULT_MAX_ATTEMPTS: u32 = 5;
+/// Most attempts that a function may ask for.
+pub const MAX_ATTEMPTS: u32 = 100;
+/// Revivals and restarts of one key; never reset.
+pub const MAX_REVIVALS: u32 = 10;
+
+/// Default retention: longer than the longest retry plan of the providers (Stripe: 3 days).
+pub const DEFAULT_RETENTION_SUCCEEDED_MS: u64 = 7 * 24 * 3_600_000;
+/// Failures are looked at by people, who have weekends.
+pub const DEFAULT_RETENTION_FAILED_MS: u64 = 30 * 24 * 3_600_000;
+/// Longest retention.
+pub const MAX_RETENTION_MS: u64 = 3_650 * 24 * 3_600_000;
+/// A tombstone outlives every late write of the task that it stands for.
+pub const TOMBSTONE_MS: u64 = 24 * 3_600_000;
+
+/// A ticket that nobody claims is replaced after this, then after twice as long, …
+pub const TICKET_UNCLAIMED_MS: u64 = 10_000;
+/// … up to this.
+pub const TICKET_BACKOFF_MAX_MS: u64 = 900_000;
+/// Wait before the second attempt; doubled for each further one.
+pub const ATTEMPT_BACKOFF_MS: u64 = 1_000;
+/// Longest wait between attempts.
+pub const ATTEMPT_BACKOFF_MAX_MS: u64 = 300_000;
+/// First wait after a flush to D1 failed; doubled for each further one, with full jitter.
+pub const FLUSH_BACKOFF_MS: u64 = 1_000;
+/// Longest wait between flushes. They are never given up.
+pub const FLUSH_BACKOFF_MAX_MS: u64 = 900_000;
+/// A flush that has not answered by then counts as failed; it may still arrive.
+pub const FLUSH_TIMEOUT_MS: u64 = 10_000;
+/// A backoff this short is waited for by a duplicate, as if the task were running.
+pub const BRIEF_WAIT_MS: u64 = 5_000;
+
+/// Duplicates that wait in one object at a time; further ones get their 202 or 409 at once.
+pub const MAX_JOINED: usize = 128;
+/// Longest single wait in the object, which is billed by wall time.
+pub const MAX_JOIN_MS: u64 = 5_000;
+/// Longest wait that a caller can ask for (`Prefer: wait`, `?wait=`).
+pub const MAX_PREFER_WAIT_MS: u64 = 25_000;
+
+/// Records in one message.
+pub const MAX_RECORDS_PER_CALL: usize = 256;
+/// Records of a journal in one reply.
+pub const JOURNAL_PAGE: usize = 500;
+/// Steps of one task.
+pub const MAX_STEPS: u32 = 100_000;
+
+/// Hops that one chain of continuations takes before the alarm goes on at depth 0; the platform
+/// stops a chain at 16.
+pub const MAX_HOPS: u32 = 8;
+
+/// Rows that the cleaner and the rescuer take in one statement (D1: 100 parameters).
+pub const CRON_BATCH: u32 = 90;
+/// Wall time that one cron run uses; the next one goes on where it stopped.
+pub const CRON_BUDGET_MS: u64 = 25_000;
+/// The rescuer looks at tasks that should have moved this long ago.
+pub const RESCUE_AFTER_MS: u64 = 120_000;
+/// Rows of one page of the task list.
+pub const LIST_PAGE: u32 = 50;
+/// Largest page that can be asked for.
+pub const LIST_PAGE_MAX: u32 = 200;

@@ -1,0 +1,83 @@
+//! How a function or a step fails.
+
+use super::StepId;
+use super::payload::Answer;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Whether trying again can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The runtime tries again, by policy.
+    Retryable,
+    /// Trying again cannot help: the task is failed for good.
+    Terminal,
+}
+
+/// Why a step or a function did not succeed.
+///
+/// ```
+/// use onceward::types::{Failure, FailureKind};
+/// let failure = Failure::terminal("card_declined", "the card was declined");
+/// assert_eq!(failure.kind, FailureKind::Terminal);
+/// // Any error is retryable when it passes through `?`.
+/// fn parse() -> Result<u8, Failure> { Ok("300".parse::<u8>()?) }
+/// assert_eq!(parse().unwrap_err().kind, FailureKind::Retryable);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Failure {
+    /// Retryable or terminal.
+    pub kind: FailureKind,
+    /// Stable short word for programs: `[a-z0-9_]`.
+    pub code: String,
+    /// One sentence for people.
+    pub message: String,
+    /// The step whose final failure this is; set by the runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepId>,
+    /// The function's own answer for a task that failed for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Box<Answer>>,
+}
+
+impl Failure {
+    /// A failure that a later try may not meet.
+    pub fn retryable(code: &str, message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Retryable, code, message)
+    }
+
+    /// A failure that every later try would meet as well.
+    pub fn terminal(code: &str, message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Terminal, code, message)
+    }
+
+    /// Sets the answer that the sender gets if the task fails for good with this failure.
+    #[must_use]
+    pub fn with_answer(mut self, answer: Answer) -> Self {
+        self.answer = Some(Box::new(answer));
+        self
+    }
+
+    fn new(kind: FailureKind, code: &str, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            code: code.to_owned(),
+            message: message.into(),
+            step: None,
+            answer: None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::retryable("error", error.to_string())
+    }
+}
