@@ -40,7 +40,7 @@ pub const DEFAULT_SLICE_BUDGET_MS: u64 = 25_000;
 /// Between the end of a function and the platform's cut: time to tell the object.
 pub const CUT_MARGIN_MS: u64 = 1_000;
 /// Between the end of the longest slice and the end of its lease.
-pub const LEASE_MARGIN_MS: u64 = 2_000;
+pub const LEASE_MARGIN_MS: u64 = 1_000;
 /// The right to act; never extended. Longer than respond_within + cut + CPU limit (30 s) + margin.
 pub const DEFAULT_LEASE_MS: u64 = 75_000;
 /// Longest lease: a crashed slice is noticed only at its end.

@@ -104,7 +104,7 @@ impl Policy {
         );
         let least_lease = self.respond_within_ms + self.slice_cut_ms + limits::LEASE_MARGIN_MS;
         range(
-            "lease in ms (at least respond_within + slice_cut + 2000)",
+            "lease in ms (at least respond_within + slice_cut + 1000)",
             self.lease_ms,
             least_lease,
             limits::MAX_LEASE_MS,
