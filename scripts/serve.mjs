@@ -1,0 +1,115 @@
+// Runs a built bundle on bare workerd (the Miniflare library with a direct socket): starts in about a second, is as
+// fast as workerd itself, and can be killed with -9 at any time. For tests and benchmarks; people use `make dev`.
+//
+//   node_modules/.bin/node scripts/serve.mjs
+//
+// Every option is an environment variable or the flag of the same name (ONCEWARD_PORT or --port):
+//   port    0 (default) takes a free one
+//   state   folder of the objects and of D1, kept over restarts; without it the data is gone at the end
+//   build   folder with index.js and index_bg.wasm (default build-lab)
+//   vars    JSON object of variables and secrets, over [vars] of wrangler.toml and the values of .dev.vars.example
+//   host    default 127.0.0.1
+//   verbose 1 prints what workerd logs (it is quiet otherwise, but for errors)
+//
+// Prints, one a line:   cron http://127.0.0.1:PORT2/cdn-cgi/local/scheduled?cron=*+*+*+*+*
+//                       ready http://127.0.0.1:PORT
+// A GET of the cron address runs the scheduled handler and answers with its outcome: local engines have no clock for
+// it. (It is served by Miniflare's own entry on a second port; the direct socket has the Worker's routes only.)
+//
+// Start it in a process group of its own (Rust: `Command::process_group(0)`, Node: `detached`): `kill -9 -PGID` then
+// takes Node and workerd at once. SIGTERM ends both in order. When Node alone is killed workerd dies too on Linux.
+import { existsSync, mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { execFileSync } from "node:child_process";
+import { MIGRATIONS, ROOT, readVarsFile, readWranglerToml } from "./lib/project.mjs";
+import { migrate } from "./lib/migrate.mjs";
+
+// Objects hold some three files each: below this a burst of new keys ends workerd.
+const ENOUGH_FILES = 8192;
+
+function options() {
+  const names = ["port", "state", "build", "vars", "host", "verbose"];
+  const { values } = parseArgs({ options: Object.fromEntries(names.map((name) => [name, { type: "string" }])) });
+  const get = (name, fallback) => values[name] ?? process.env[`ONCEWARD_${name.toUpperCase()}`] ?? fallback;
+  return {
+    port: Number(get("port", "0")),
+    state: get("state"),
+    build: resolve(ROOT, get("build", "build-lab")),
+    vars: JSON.parse(get("vars", "{}")),
+    host: get("host", "127.0.0.1"),
+    verbose: get("verbose", "") === "1",
+  };
+}
+
+function fail(message) {
+  console.error(`serve: ${message}`);
+  process.exit(1);
+}
+
+function warnAboutOpenFiles() {
+  // Node raises its own soft limit to the hard one at its start, and workerd inherits that.
+  const limit = execFileSync("/bin/sh", ["-c", "ulimit -n"], { encoding: "utf8" }).trim();
+  if (limit !== "unlimited" && Number(limit) < ENOUGH_FILES) {
+    console.error(`serve: only ${limit} open files are allowed; a burst of some ${Math.floor(Number(limit) / 3)} new keys ends workerd. Raise the hard limit (ulimit -Hn).`);
+  }
+}
+
+function miniflareOptions(given, modules) {
+  const config = readWranglerToml();
+  const { kCurrentWorker, Log, LogLevel, convertV4MiniflareOptions } = modules;
+  return convertV4MiniflareOptions({
+    host: given.host,
+    port: 0,
+    cf: false,
+    log: new Log(given.verbose ? LogLevel.INFO : LogLevel.ERROR),
+    handleStructuredLogs: ({ level, message }) => {
+      if (given.verbose || level === "error") console.error(`workerd ${level}: ${message}`);
+    },
+    unsafeTriggerHandlers: true,
+    resourcePersistencePath: given.state && join(resolve(given.state), "v3"), // the layout of `wrangler dev --persist-to`
+    name: config.name,
+    modulesRoot: given.build,
+    modules: [
+      { type: "ESModule", path: join(given.build, "index.js") },
+      { type: "CompiledWasm", path: join(given.build, "index_bg.wasm") },
+    ],
+    compatibilityDate: config.compatibilityDate,
+    compatibilityFlags: config.compatibilityFlags ?? [],
+    bindings: { ...config.vars, ...devVars(), ...given.vars },
+    durableObjects: { TASKS: { className: "TaskObject", useSQLite: true } },
+    d1Databases: { DB: config.databaseId },
+    serviceBindings: { SELF: kCurrentWorker },
+    unsafeDirectSockets: [{ host: given.host, port: given.port }],
+  });
+}
+
+function devVars() {
+  const example = join(ROOT, ".dev.vars.example");
+  return existsSync(example) ? readVarsFile(example) : {};
+}
+
+async function main() {
+  const given = options();
+  if (!existsSync(join(given.build, "index_bg.wasm"))) {
+    fail(`no bundle in ${given.build}. Run \`make build-lab\`, or name another folder with --build.`);
+  }
+  warnAboutOpenFiles();
+  if (given.state) mkdirSync(given.state, { recursive: true });
+  process.env.MINIFLARE_WORKERD_PATH ??= join(ROOT, "scripts/workerd.sh");
+  const modules = await import("miniflare");
+  const server = new modules.Miniflare(miniflareOptions(given, modules));
+  const stop = async () => {
+    await server.dispose();
+    process.exit(0);
+  };
+  process.once("SIGTERM", stop);
+  process.once("SIGINT", stop);
+  const control = await server.ready;
+  const direct = await server.unsafeGetDirectURL();
+  await migrate(await server.getD1Database("DB"), MIGRATIONS);
+  console.log(`cron ${new URL("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", control)}`);
+  console.log(`ready ${direct.origin}`);
+}
+
+main().catch((error) => fail(error.stack ?? error));
