@@ -41,7 +41,7 @@ pub const DEFAULT_SLICE_BUDGET_MS: u64 = 25_000;
 pub const CUT_MARGIN_MS: u64 = 1_000;
 /// Between the end of the longest slice and the end of its lease.
 pub const LEASE_MARGIN_MS: u64 = 1_000;
-/// The right to act; never extended. Longer than respond_within + cut + CPU limit (30 s) + margin.
+/// The right to act; never extended. Longer than `respond_within`, the cut, the CPU limit (30 s) and a margin together.
 pub const DEFAULT_LEASE_MS: u64 = 75_000;
 /// Longest lease: a crashed slice is noticed only at its end.
 pub const MAX_LEASE_MS: u64 = 900_000;

@@ -1,0 +1,322 @@
+//! What can happen to a task, and what the machine answers.
+
+use super::journal::StepRecord;
+use super::summary::Standing;
+use super::task::{Task, Version};
+use crate::types::{Answer, Failure, Input, Policy, StepId, TaskKey, Token};
+use serde::{Deserialize, Serialize};
+
+/// The moment of an event: the object's clock, and randomness drawn for it by the caller.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Moment {
+    /// Milliseconds since 1970.
+    pub ms: u64,
+    /// Fresh secrets, in case that the event needs some.
+    pub fresh: Fresh,
+    /// Duplicates counted in memory since the last write.
+    pub duplicates: u64,
+}
+
+impl Moment {
+    /// A moment with fixed randomness, for examples and tests.
+    pub fn at(ms: u64) -> Self {
+        Self {
+            ms,
+            fresh: Fresh {
+                lease: Token::new(format!("lease-{ms}")),
+                ticket: Token::new(format!("ticket-{ms}")),
+                jitter: 1_000,
+            },
+            duplicates: 0,
+        }
+    }
+}
+
+/// Random values, never used for more than one event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fresh {
+    /// For a lease that may be granted.
+    pub lease: Token,
+    /// For a ticket that may be minted.
+    pub ticket: Token,
+    /// 0–1000: how much of a backoff is waited for.
+    pub jitter: u32,
+}
+
+/// Something that happens to a task.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// A delivery came in.
+    Begin(Box<Begin>),
+    /// A slice shows a ticket.
+    Claim(Claim),
+    /// A slice reports outcomes of steps.
+    Record(Box<Record>),
+    /// A slice is at its budget and hands the task on.
+    Suspend(Box<Suspend>),
+    /// A slice reports how the function ended.
+    Finish(Box<Finish>),
+    /// The object's alarm rang.
+    AlarmFired,
+    /// Cron asks the object to look at itself.
+    Poke,
+    /// D1 answered a flush.
+    Flushed {
+        /// What was sent.
+        sent: Version,
+        /// What D1 holds now.
+        holds: Version,
+    },
+    /// A flush failed or did not answer in time; it may have been applied.
+    FlushFailed {
+        /// What was sent.
+        sent: Version,
+    },
+    /// D1 holds the tombstone.
+    TombstoneAcked(Version),
+    /// The tombstone could not be placed.
+    TombstoneFailed {
+        /// What was sent.
+        sent: Version,
+        /// The higher version that D1 turned out to hold, if that is why.
+        holds: Option<Version>,
+    },
+    /// An operator has it forgotten.
+    Delete,
+}
+
+/// A delivery, with the wish to run it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Begin {
+    /// Drawn by the invocation that sends this, the same only over its own re-sends.
+    pub op: Token,
+    /// Scope and key.
+    pub key: TaskKey,
+    /// The function to run.
+    pub function: String,
+    /// How it is run.
+    #[serde(default)]
+    pub policy: Policy,
+    /// What must be equal under the same key; `None`: not compared.
+    #[serde(default)]
+    pub fingerprint: Option<String>,
+    /// What the function gets.
+    #[serde(default)]
+    pub input: Input,
+}
+
+/// A ticket shown.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Claim {
+    /// As in [`Begin`].
+    pub op: Token,
+    /// The ticket.
+    pub ticket: Token,
+}
+
+/// What a slice shows with every write.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Proof {
+    /// The fence of its claim.
+    pub fence: u64,
+    /// The token of its claim.
+    pub token: Token,
+}
+
+/// Outcomes of steps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Record {
+    /// Who says so.
+    pub proof: Proof,
+    /// What it says.
+    pub steps: Vec<StepRecord>,
+    /// What is already recorded under these identities; looked up by the object.
+    #[serde(skip)]
+    pub known: Vec<StepRecord>,
+}
+
+/// A slice hands its task on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Suspend {
+    /// As in [`Begin`].
+    pub op: Token,
+    /// Who says so.
+    pub proof: Proof,
+    /// Outcomes not yet recorded.
+    #[serde(default)]
+    pub steps: Vec<StepRecord>,
+    /// What is already recorded under these identities; looked up by the object.
+    #[serde(skip)]
+    pub known: Vec<StepRecord>,
+    /// Whether this slice recorded a first success of a step.
+    #[serde(default)]
+    pub progressed: bool,
+    /// Hops of its chain so far.
+    #[serde(default)]
+    pub hop: u32,
+}
+
+/// How the function ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Finish {
+    /// As in [`Begin`].
+    pub op: Token,
+    /// Who says so.
+    pub proof: Proof,
+    /// Outcomes not yet recorded.
+    #[serde(default)]
+    pub steps: Vec<StepRecord>,
+    /// What is already recorded under these identities; looked up by the object.
+    #[serde(skip)]
+    pub known: Vec<StepRecord>,
+    /// Success or failure.
+    pub verdict: Verdict,
+}
+
+/// Success or failure of one attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The function's answer.
+    Succeeded(Answer),
+    /// Why it failed.
+    Failed(Failure),
+}
+
+/// A granted claim.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Claimed {
+    /// To be shown with every write.
+    pub proof: Proof,
+    /// Counted by the holder from before the first send of its claim.
+    pub lease_ms: u64,
+    /// Part of what derived keys are made of.
+    pub key_generation: u64,
+    /// The current generation.
+    pub generation: u64,
+    /// Claims since the last progress, this one included.
+    pub attempt: u32,
+    /// Hops of the chain so far.
+    pub hop: u32,
+    /// True if there may be a journal, and an input other than the claimer's.
+    pub resumed: bool,
+    /// The function to run.
+    pub function: String,
+    /// How it is run.
+    pub policy: Policy,
+}
+
+/// The answer to an event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    /// Go.
+    Claimed(Box<Claimed>),
+    /// This is where the task stands; nothing for the sender to do but wait or take it.
+    Stands(Standing),
+    /// Same key, other fingerprint.
+    KeyReused,
+    /// Two different keys have the same id. That takes an attack on SHA-1.
+    KeyCollision,
+    /// The ticket was used, replaced or never given: stop.
+    Refused,
+    /// Recorded.
+    Recorded {
+        /// The lease is over: stop after this.
+        stop: bool,
+        /// Outcomes that had been recorded before and stay.
+        winners: Vec<StepRecord>,
+    },
+    /// Fence or token is not the current one: stop, nothing was changed.
+    Stale(Standing),
+    /// Suspended: send the ticket on, or leave it to the alarm.
+    Suspended {
+        /// For the next slice; none when the chain is long enough.
+        ticket: Option<Token>,
+        /// Hops that the next slice has behind it.
+        hop: u32,
+    },
+    /// No such task.
+    NotFound,
+    /// It is not final.
+    InProgress(Standing),
+    /// Carried out.
+    Done,
+}
+
+/// What becomes of the stored task.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Next {
+    /// No write.
+    Unchanged,
+    /// Write this.
+    Put(Box<Task>),
+    /// Delete everything.
+    Gone,
+}
+
+/// Something to carry out. The first group belongs into the same atomic step as [`Next`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Write: the input.
+    PutInput(Input),
+    /// Write: the body of the answer.
+    PutAnswer(Answer),
+    /// Write: the outcome of a step.
+    PutStep(StepRecord),
+    /// Write: take this outcome out, so that the next attempt tries again.
+    ReopenStep(StepId),
+    /// Write: delete input, answer and journal.
+    DropPayload,
+    /// Write: the alarm.
+    SetAlarm {
+        /// Milliseconds since 1970; later than now.
+        at_ms: u64,
+    },
+    /// After: send this ticket to a new slice.
+    Dispatch {
+        /// The ticket.
+        ticket: Token,
+        /// Hops of the chain so far.
+        hop: u32,
+    },
+    /// After: tell D1 the current row.
+    Flush,
+    /// After: place a tombstone of this version in D1.
+    Forget {
+        /// Higher than everything that was flushed.
+        version: Version,
+    },
+    /// After: those who wait for this task look again.
+    WakeJoined,
+}
+
+/// What the machine decided.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Transition {
+    /// What becomes of the stored task.
+    pub next: Next,
+    /// What to carry out, in order.
+    pub effects: Vec<Effect>,
+    /// What to answer.
+    pub reply: Reply,
+}
+
+impl Transition {
+    /// Nothing but an answer.
+    pub(super) fn unchanged(reply: Reply) -> Self {
+        Self {
+            next: Next::Unchanged,
+            effects: Vec::new(),
+            reply,
+        }
+    }
+
+    /// A changed task.
+    pub(super) fn put(task: Task, effects: Vec<Effect>, reply: Reply) -> Self {
+        Self {
+            next: Next::Put(Box::new(task)),
+            effects,
+            reply,
+        }
+    }
+}

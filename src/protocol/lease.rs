@@ -1,0 +1,123 @@
+//! Who may act. Fences and tokens are compared here and nowhere else.
+
+use super::event::{Claim, Claimed, Effect, Moment, Proof, Reply, Transition};
+use super::task::{Lease, State, Task, Ticket, Waiting};
+use crate::limits;
+
+/// How far a proof carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is the holder's, and the lease is valid.
+    Valid,
+    /// It is the last holder's; the lease is over but nobody has claimed since.
+    Over,
+    /// It is somebody else's, or the lease was ended by its holder.
+    Stale,
+}
+
+pub(super) fn check(task: &Task, proof: &Proof, moment: &Moment) -> Standing {
+    match &task.lease {
+        Some(lease) if lease.fence == proof.fence && lease.token == proof.token => {
+            if moment.ms < lease.ends_ms {
+                Standing::Valid
+            } else {
+                Standing::Over
+            }
+        }
+        _ => Standing::Stale,
+    }
+}
+
+/// Gives the task to the claimer: a new fence, a fresh token, a new lease. Voids any ticket.
+pub(super) fn grant(
+    task: &mut Task,
+    op: &crate::types::Token,
+    hop: u32,
+    moment: &Moment,
+) -> Claimed {
+    let resumed = task.claims > 0;
+    task.fence += 1;
+    task.claims += 1;
+    task.attempts += 1;
+    task.dispatches = 0;
+    task.ticket = None;
+    task.state = State::Running;
+    task.lease = Some(Lease {
+        fence: task.fence,
+        token: moment.fresh.lease.clone(),
+        op: op.clone(),
+        ends_ms: moment.ms + task.policy.lease_ms,
+    });
+    task.touch(moment.ms);
+    claimed(task, hop, resumed)
+}
+
+fn claimed(task: &Task, hop: u32, resumed: bool) -> Claimed {
+    let token = task
+        .lease
+        .as_ref()
+        .map_or_else(|| crate::types::Token::new(""), |l| l.token.clone());
+    Claimed {
+        proof: Proof {
+            fence: task.fence,
+            token,
+        },
+        lease_ms: task.policy.lease_ms,
+        key_generation: task.key_generation,
+        generation: task.generation,
+        attempt: task.attempts,
+        hop,
+        resumed,
+        function: task.function.clone(),
+        policy: task.policy.clone(),
+    }
+}
+
+/// The lease that this very operation was given before, if its reply was lost: never a second one.
+pub(super) fn same_claim(
+    task: &Task,
+    op: &crate::types::Token,
+    moment: &Moment,
+) -> Option<Claimed> {
+    let lease = task.lease.as_ref()?;
+    let running = matches!(task.state, State::Running);
+    (running && lease.op == *op && moment.ms < lease.ends_ms)
+        .then(|| claimed(task, 0, task.claims > 1))
+}
+
+pub(super) fn claim(mut task: Task, claim: &Claim, moment: &Moment) -> Transition {
+    if let Some(claimed) = same_claim(&task, &claim.op, moment) {
+        return Transition::unchanged(Reply::Claimed(Box::new(claimed)));
+    }
+    match &task.ticket {
+        Some(ticket) if ticket.token == claim.ticket => {
+            let hop = ticket.hop;
+            let claimed = grant(&mut task, &claim.op, hop, moment);
+            Transition::put(task, Vec::new(), Reply::Claimed(Box::new(claimed)))
+        }
+        _ => Transition::unchanged(Reply::Refused),
+    }
+}
+
+/// Mints a ticket for the next slice; an older one is void from here on.
+pub(super) fn mint(task: &mut Task, hop: u32, moment: &Moment, effects: &mut Vec<Effect>) {
+    let doubled = limits::TICKET_UNCLAIMED_MS << task.dispatches.min(16);
+    let wait = doubled.min(limits::TICKET_BACKOFF_MAX_MS);
+    // The first wait is kept whole; later ones lose up to half to jitter.
+    let wait = if task.dispatches == 0 {
+        wait
+    } else {
+        wait / 2 + super::schedule::jittered(wait / 2, moment.fresh.jitter)
+    };
+    task.dispatches += 1;
+    task.state = State::Suspended(Waiting::Ready);
+    task.ticket = Some(Ticket {
+        token: moment.fresh.ticket.clone(),
+        hop,
+        due_ms: moment.ms + wait,
+    });
+    effects.push(Effect::Dispatch {
+        ticket: moment.fresh.ticket.clone(),
+        hop,
+    });
+}

@@ -1,0 +1,98 @@
+//! Ring 1: the task machine. Pure: a task, an event and the moment go in; the next task, the
+//! effects to carry out and the reply come out.
+//!
+//! The caller loads the task, calls [`handle`], writes what it is told in one atomic step, and only
+//! then replies or acts. Nothing in here reads a clock, draws a random number, or waits; so the model
+//! checker and the simulation run the same code as production.
+//!
+//! | file | decides |
+//! |---|---|
+//! | `admission` | what a delivery meets: new, running, final, other fingerprint, resumable, expired |
+//! | `lease` | who may act: tickets, claims, fences, lost leases |
+//! | `journal` | what is recorded, once |
+//! | `finish` | how a slice ends: success, failure, suspension |
+//! | `outbox` | what D1 still has to be told |
+//! | `retention` | when a task is forgotten |
+//! | `schedule` | what is due, and when the alarm must ring |
+
+mod admission;
+mod event;
+mod finish;
+mod journal;
+mod lease;
+mod outbox;
+mod retention;
+mod schedule;
+mod summary;
+mod task;
+
+pub use event::{
+    Begin, Claim, Claimed, Effect, Event, Finish, Fresh, Moment, Next, Proof, Record, Reply,
+    Suspend, Transition, Verdict,
+};
+pub use journal::{Outcome, StepRecord};
+pub use schedule::{attempt_backoff_ms, jittered, next_due_ms};
+pub use summary::{Standing, Summary};
+pub use task::{Lease, Outbox, SCHEMA, State, Task, Ticket, Version, Waiting};
+
+/// Decides what an event does to a task. `None` is a key that nothing is known of.
+///
+/// Every pair of state and event is decided here and in the functions called from here; the whole
+/// table is a snapshot test (`tests/native/protocol_table.rs`).
+///
+/// ```
+/// use onceward::protocol::{handle, Event, Moment, Next, Reply};
+/// // Whatever but `begin` comes to an empty object changes nothing.
+/// let out = handle(None, Event::AlarmFired, &Moment::at(1_000));
+/// assert!(matches!(out.next, Next::Unchanged));
+/// let out = handle(None, Event::Delete, &Moment::at(1_000));
+/// assert_eq!(out.reply, Reply::NotFound);
+/// ```
+pub fn handle(task: Option<Task>, event: Event, moment: &Moment) -> Transition {
+    let mut moment = moment.clone();
+    if let Some(task) = &task {
+        // A clock that steps back must not make a lease that is over valid again.
+        moment.ms = moment.ms.max(task.seen_ms);
+    }
+    // The alarm that rang is used up, and a poke asks whether there is one at all.
+    let alarm_gone = matches!(event, Event::AlarmFired | Event::Poke);
+    let mut out = match (task, event) {
+        (task, Event::Begin(begin)) => admission::begin(task, *begin, &moment),
+        (None, _) => Transition::unchanged(Reply::NotFound),
+        (Some(task), event) => known(task, event, &moment),
+    };
+    if let Next::Put(task) = &mut out.next {
+        task.seen_ms = moment.ms;
+        task.duplicates += moment.duplicates;
+        schedule::arm(task, alarm_gone, moment.ms, &mut out.effects);
+    }
+    out
+}
+
+fn known(task: Task, event: Event, moment: &Moment) -> Transition {
+    let forgotten = matches!(task.state, State::Forgotten);
+    match event {
+        Event::Begin(begin) => admission::begin(Some(task), *begin, moment),
+        Event::AlarmFired | Event::Poke => schedule::tick(task, moment),
+        Event::TombstoneAcked(version) => retention::acked(&task, version, moment),
+        Event::TombstoneFailed { sent, holds } => retention::failed(task, sent, holds, moment),
+        Event::Claim(_)
+        | Event::Record(_)
+        | Event::Suspend(_)
+        | Event::Finish(_)
+        | Event::Flushed { .. }
+        | Event::FlushFailed { .. }
+        | Event::Delete
+            if forgotten =>
+        {
+            Transition::unchanged(Reply::NotFound)
+        }
+        Event::Claim(claim) => lease::claim(task, &claim, moment),
+        Event::Record(record) => journal::record(task, *record, moment),
+        Event::Suspend(suspend) => finish::suspend(task, *suspend, moment),
+        Event::Finish(finish) => finish::finish(task, *finish, moment),
+        Event::Flushed { sent, holds } => outbox::flushed(task, sent, holds, moment),
+        Event::FlushFailed { sent } => outbox::failed(task, sent, moment),
+        Event::Delete => retention::delete(task, moment),
+    }
+}

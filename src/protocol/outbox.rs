@@ -1,0 +1,55 @@
+//! What D1 still has to be told: the object is the truth, D1 a projection, at least once.
+
+use super::event::{Effect, Moment, Reply, Transition};
+use super::schedule::jittered;
+use super::task::{Task, Version};
+use crate::limits;
+
+/// Full jitter over a doubling wait, at least 1 ms so that the alarm is never set to now.
+pub(super) fn backoff_ms(tries: u32, jitter: u32) -> u64 {
+    let doubled = limits::FLUSH_BACKOFF_MS << tries.min(20);
+    jittered(doubled.min(limits::FLUSH_BACKOFF_MAX_MS), jitter).max(1)
+}
+
+pub(super) fn flushed(
+    mut task: Task,
+    sent: Version,
+    holds: Version,
+    moment: &Moment,
+) -> Transition {
+    if sent.epoch != task.version.epoch {
+        // The answer to a flush of something that is no more.
+        return Transition::unchanged(Reply::Done);
+    }
+    let mut effects = Vec::new();
+    if holds.epoch > sent.epoch {
+        // D1 has a row that is newer than ours can be: a clock stepped back over a forgotten task.
+        task.version.epoch = holds.epoch + 1;
+        task.outbox.flushed_n = 0;
+        task.outbox.next_ms = moment.ms + limits::FLUSH_TIMEOUT_MS;
+        effects.push(Effect::Flush);
+        return Transition::put(task, effects, Reply::Done);
+    }
+    if holds < sent {
+        return failed(task, sent, moment);
+    }
+    if task.outbox.flushed_n >= sent.n {
+        return Transition::unchanged(Reply::Done);
+    }
+    task.outbox.flushed_n = sent.n;
+    task.outbox.tries = 0;
+    if task.outbox.is_owing() {
+        task.outbox.next_ms = moment.ms + limits::FLUSH_TIMEOUT_MS;
+        effects.push(Effect::Flush);
+    }
+    Transition::put(task, effects, Reply::Done)
+}
+
+pub(super) fn failed(mut task: Task, sent: Version, moment: &Moment) -> Transition {
+    if sent.epoch != task.version.epoch || !task.outbox.is_owing() {
+        return Transition::unchanged(Reply::Done);
+    }
+    task.outbox.next_ms = moment.ms + backoff_ms(task.outbox.tries, moment.fresh.jitter);
+    task.outbox.tries += 1;
+    Transition::put(task, Vec::new(), Reply::Done)
+}

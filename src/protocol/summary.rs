@@ -1,0 +1,93 @@
+//! What others may know of a task: no token, no ticket, no payload.
+
+use super::task::{State, Task, Waiting};
+use crate::types::{Answer, Failure, TaskId, TaskKey};
+use serde::{Deserialize, Serialize};
+
+/// A task as it is shown. All times in milliseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Summary {
+    /// Its id.
+    pub task_id: TaskId,
+    /// Scope and key.
+    pub key: TaskKey,
+    /// The function that runs.
+    pub function: String,
+    /// Where it stands.
+    pub state: State,
+    /// Accepting time, or later.
+    pub generation: u64,
+    /// Claims since the last progress.
+    pub attempts: u32,
+    /// All claims of this generation.
+    pub claims: u32,
+    /// Times that a new delivery made it go on.
+    pub revivals: u32,
+    /// Accepted.
+    pub created_ms: u64,
+    /// Last change of state.
+    pub updated_ms: u64,
+    /// Succeeded or failed.
+    pub finished_ms: Option<u64>,
+    /// The key is new from then on.
+    pub expires_ms: Option<u64>,
+    /// Why the last attempt failed.
+    pub failure: Option<Failure>,
+    /// Status of the stored answer.
+    pub answer_status: Option<u16>,
+    /// Duplicates so far; approximate.
+    pub duplicates: u64,
+}
+
+impl Summary {
+    /// Of a task.
+    pub fn of(task: &Task) -> Self {
+        Self {
+            task_id: task.id(),
+            key: task.key.clone(),
+            function: task.function.clone(),
+            state: task.state.clone(),
+            generation: task.generation,
+            attempts: task.attempts,
+            claims: task.claims,
+            revivals: task.revivals,
+            created_ms: task.created_ms,
+            updated_ms: task.updated_ms,
+            finished_ms: task.finished_ms,
+            expires_ms: task.expires_ms,
+            failure: task.failure.clone().map(|f| Failure { answer: None, ..f }),
+            answer_status: task.answer.as_ref().map(|a| a.status),
+            duplicates: task.duplicates,
+        }
+    }
+
+    /// True when waiting for the task to end makes sense: it runs, or will within moments.
+    pub fn is_moving(&self, now_ms: u64) -> bool {
+        match &self.state {
+            State::Running | State::Suspended(Waiting::Ready) => true,
+            State::Suspended(Waiting::BackingOff { due_ms }) => {
+                *due_ms <= now_ms + crate::limits::BRIEF_WAIT_MS
+            }
+            State::Succeeded | State::Failed { .. } | State::Forgotten => false,
+        }
+    }
+}
+
+/// Where a task stands for somebody who sent a delivery.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Standing {
+    /// The task.
+    pub summary: Summary,
+    /// Status and headers of the stored answer, once the task is final; the body is kept beside.
+    pub answer: Option<Answer>,
+}
+
+impl Standing {
+    /// Of a task.
+    pub(super) fn of(task: &Task) -> Self {
+        Self {
+            summary: Summary::of(task),
+            answer: task.answer.clone().filter(|_| task.is_final()),
+        }
+    }
+}

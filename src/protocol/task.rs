@@ -1,0 +1,214 @@
+//! The state of one task: everything that must survive a crash, but for bodies and records.
+
+use crate::types::{Answer, Failure, Policy, TaskId, TaskKey, Token};
+use serde::{Deserialize, Serialize};
+
+/// Version of the stored form. An object that meets a higher one changes nothing.
+pub const SCHEMA: u32 = 1;
+
+/// Where a task stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// A slice holds the lease, or held it and has not been heard of since.
+    Running,
+    /// No slice; something that can be named makes it go on.
+    Suspended(Waiting),
+    /// Final: the function's answer is stored.
+    Succeeded,
+    /// `resumable`: a new delivery goes on from the last checkpoint. Otherwise final.
+    Failed {
+        /// Retryable error, attempts used up, revivals left.
+        resumable: bool,
+    },
+    /// Only the debt of a tombstone is left; for every sender the key is new.
+    Forgotten,
+}
+
+/// What a suspended task waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// A ticket is out for the next slice to claim.
+    Ready,
+    /// The next attempt, not before this time.
+    BackingOff {
+        /// Milliseconds since 1970.
+        due_ms: u64,
+    },
+}
+
+/// The right to act, of one slice, for a limited time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Lease {
+    /// Grows with every claim.
+    pub fence: u64,
+    /// Fresh with every claim.
+    pub token: Token,
+    /// The operation that claimed it: a re-sent claim gets the same lease.
+    pub op: Token,
+    /// From this moment on another slice may be given the task.
+    pub ends_ms: u64,
+}
+
+/// Permission to claim, once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Ticket {
+    /// What the claimer has to show.
+    pub token: Token,
+    /// Hops of the chain that carries it.
+    #[serde(default)]
+    pub hop: u32,
+    /// If nobody has claimed it by then it is replaced.
+    pub due_ms: u64,
+}
+
+/// Version of a task's row in D1: epoch first, then `n`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+pub struct Version {
+    /// Starts as the generation; raised when D1 turns out to hold a higher one.
+    pub epoch: u64,
+    /// Grows with every change that D1 is told of.
+    pub n: u64,
+}
+
+/// What D1 still has to be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outbox {
+    /// The `n` that D1 must come to hold; 0: nothing is owed.
+    pub owed_n: u64,
+    /// The highest `n` that D1 has acknowledged in this epoch.
+    pub flushed_n: u64,
+    /// Failed tries since the last acknowledgement.
+    pub tries: u32,
+    /// The next try, if the one at hand is not heard of.
+    pub next_ms: u64,
+}
+
+impl Outbox {
+    /// True while D1 does not hold what it must.
+    pub fn is_owing(&self) -> bool {
+        self.owed_n > self.flushed_n
+    }
+}
+
+/// One task, as its object keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Task {
+    /// Version of this form.
+    pub schema: u32,
+    /// Scope and idempotency key.
+    pub key: TaskKey,
+    /// The function that runs.
+    pub function: String,
+    /// How it is run.
+    #[serde(default)]
+    pub policy: Policy,
+    /// What must be equal under the same key; `None`: not compared.
+    #[serde(default)]
+    pub fingerprint: Option<String>,
+    /// Accepting time in ms, raised whenever the journal starts empty.
+    pub generation: u64,
+    /// Generation that derived keys are made of.
+    pub key_generation: u64,
+    /// Version for D1.
+    pub version: Version,
+    /// Where it stands.
+    pub state: State,
+    /// Claims since the last progress.
+    #[serde(default)]
+    pub attempts: u32,
+    /// All claims of this generation, for people.
+    #[serde(default)]
+    pub claims: u32,
+    /// Times that a new delivery made it go on after it had failed.
+    #[serde(default)]
+    pub revivals: u32,
+    /// The last fence that was given out.
+    #[serde(default)]
+    pub fence: u64,
+    /// The current or last lease; none after its holder has ended it.
+    #[serde(default)]
+    pub lease: Option<Lease>,
+    /// The ticket that is out.
+    #[serde(default)]
+    pub ticket: Option<Ticket>,
+    /// Tickets minted since the last claim.
+    #[serde(default)]
+    pub dispatches: u32,
+    /// The operation that suspended it last.
+    #[serde(default)]
+    pub suspend_op: Option<Token>,
+    /// The operation that finished its last attempt.
+    #[serde(default)]
+    pub finish_op: Option<Token>,
+    /// When it was accepted.
+    pub created_ms: u64,
+    /// Last change of state.
+    pub updated_ms: u64,
+    /// When it succeeded or failed.
+    #[serde(default)]
+    pub finished_ms: Option<u64>,
+    /// From this moment on the key is new.
+    #[serde(default)]
+    pub expires_ms: Option<u64>,
+    /// Status and headers of the stored answer; its body is kept beside.
+    #[serde(default)]
+    pub answer: Option<Answer>,
+    /// Why the last attempt failed.
+    #[serde(default)]
+    pub failure: Option<Failure>,
+    /// What D1 is owed.
+    #[serde(default)]
+    pub outbox: Outbox,
+    /// When the alarm rings, as far as is known.
+    #[serde(default)]
+    pub armed_ms: Option<u64>,
+    /// The latest time that was seen here.
+    #[serde(default)]
+    pub seen_ms: u64,
+    /// Duplicates so far; approximate, for they are counted in memory between writes.
+    #[serde(default)]
+    pub duplicates: u64,
+}
+
+impl Task {
+    /// The id that follows from its key.
+    pub fn id(&self) -> TaskId {
+        self.key.task_id()
+    }
+
+    /// True when its stored answer can no longer change.
+    pub fn is_final(&self) -> bool {
+        matches!(
+            self.state,
+            State::Succeeded | State::Failed { resumable: false }
+        )
+    }
+
+    /// True when it has ended, for good or resumably, and its time is up. `now` itself is too late.
+    pub fn is_expired(&self, now_ms: u64) -> bool {
+        matches!(self.state, State::Succeeded | State::Failed { .. })
+            && self.expires_ms.is_some_and(|at| now_ms >= at)
+    }
+
+    /// A change that D1 will see: a new version.
+    pub(super) fn touch(&mut self, now_ms: u64) {
+        self.version.n += 1;
+        self.updated_ms = now_ms;
+    }
+
+    /// Puts the current version into the outbox. The try at hand is made at once by the caller; the
+    /// alarm that is already set guards it, so that the guard costs no write.
+    pub(super) fn owe(&mut self, now_ms: u64) {
+        self.outbox.owed_n = self.version.n;
+        self.outbox.tries = 0;
+        self.outbox.next_ms = match self.armed_ms {
+            Some(at) if at > now_ms => at,
+            _ => now_ms + crate::limits::FLUSH_TIMEOUT_MS,
+        };
+    }
+}
