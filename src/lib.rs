@@ -1,4 +1,5 @@
 //! Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers.
+pub mod function;
 pub mod limits;
 pub mod protocol;
 pub mod types;

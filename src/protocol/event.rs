@@ -100,8 +100,8 @@ pub struct Begin {
     /// What must be equal under the same key; `None`: not compared.
     #[serde(default)]
     pub fingerprint: Option<String>,
-    /// What the function gets.
-    #[serde(default)]
+    /// What the function gets; travels beside the JSON of the message.
+    #[serde(skip)]
     pub input: Input,
 }
 

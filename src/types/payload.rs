@@ -65,13 +65,13 @@ impl<N: AsRef<str>, V: Into<String>> FromIterator<(N, V)> for Headers {
 }
 
 /// What a function is run on: the delivery that was accepted first, its body untouched.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+///
+/// Not a JSON value on purpose: its bytes travel and are stored beside JSON, never inside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Input {
     /// The fields that the source's configuration keeps; never credentials or signatures.
-    #[serde(default)]
     pub headers: Headers,
-    /// The bytes as received. Carried beside messages, never inside their JSON.
-    #[serde(skip)]
+    /// The bytes as received.
     pub body: Vec<u8>,
 }
 

@@ -1,0 +1,204 @@
+//! A function of the author, with its types erased: bytes in, answer out.
+
+use super::ctx::Ctx;
+use crate::limits;
+use crate::types::{Answer, Failure, Input, Policy};
+use futures::future::LocalBoxFuture;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::future::Future;
+use std::rc::Rc;
+
+/// One thing that is wrong with an input, found before anything runs or is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputProblem {
+    /// Where: a path like `steps[2].retry.factor`, or empty for the whole.
+    pub path: String,
+    /// What was got and what was wanted.
+    pub detail: String,
+}
+
+/// What a check found out about a good input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// A policy of this task's own; `None` for the function's.
+    pub policy: Option<Policy>,
+}
+
+type Run = dyn Fn(Ctx, Input) -> LocalBoxFuture<'static, Result<Answer, Failure>>;
+type Check = dyn Fn(&Input) -> Result<Checked, Vec<InputProblem>>;
+
+/// A function under its name. Cheap to clone.
+#[derive(Clone)]
+pub struct Function {
+    name: String,
+    policy: Policy,
+    run: Rc<Run>,
+    check: Rc<Check>,
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Function")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Function {
+    /// Wraps an `async fn`. Its input is checked when a delivery comes in, before anything is written.
+    pub fn new<I, O, F, Fut>(name: &str, function: F) -> Self
+    where
+        I: FromInput + 'static,
+        O: IntoAnswer + 'static,
+        F: Fn(Ctx, I) -> Fut + 'static,
+        Fut: Future<Output = Result<O, Failure>> + 'static,
+    {
+        let function = Rc::new(function);
+        Self {
+            name: name.to_owned(),
+            policy: Policy::default(),
+            run: Rc::new(move |ctx, input| {
+                let function = Rc::clone(&function);
+                Box::pin(async move {
+                    let input = I::from_input(input)
+                        .map_err(|p| Failure::terminal("input_invalid", p.detail))?;
+                    function(ctx, input).await?.into_answer()
+                })
+            }),
+            check: Rc::new(|input| match I::check_input(input) {
+                Ok(()) => Ok(Checked::default()),
+                Err(problem) => Err(vec![problem]),
+            }),
+        }
+    }
+
+    /// Sets how it is run.
+    #[must_use]
+    pub fn policy_of(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Replaces the check of inputs.
+    #[must_use]
+    pub fn checked_by(
+        mut self,
+        check: impl Fn(&Input) -> Result<Checked, Vec<InputProblem>> + 'static,
+    ) -> Self {
+        self.check = Rc::new(check);
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it is run.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Looks at an input without running anything.
+    ///
+    /// # Errors
+    /// Every problem that was found.
+    pub fn check(&self, input: &Input) -> Result<Checked, Vec<InputProblem>> {
+        (self.check)(input)
+    }
+
+    pub(super) fn run(
+        &self,
+        ctx: Ctx,
+        input: Input,
+    ) -> LocalBoxFuture<'static, Result<Answer, Failure>> {
+        (self.run)(ctx, input)
+    }
+}
+
+/// What a function can take: [`Input`] for the raw bytes, or anything that is read from JSON.
+pub trait FromInput: Sized {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    fn from_input(input: Input) -> Result<Self, InputProblem>;
+
+    /// Looks whether it can be read.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    fn check_input(input: &Input) -> Result<(), InputProblem> {
+        Self::from_input(input.clone()).map(drop)
+    }
+}
+
+impl FromInput for Input {
+    fn from_input(input: Input) -> Result<Self, InputProblem> {
+        Ok(input)
+    }
+
+    fn check_input(_: &Input) -> Result<(), InputProblem> {
+        Ok(())
+    }
+}
+
+impl<T: DeserializeOwned> FromInput for T {
+    fn from_input(input: Input) -> Result<Self, InputProblem> {
+        serde_json::from_slice(&input.body).map_err(|error| InputProblem {
+            path: String::new(),
+            detail: format!("the body is not the JSON that this function takes: {error}"),
+        })
+    }
+}
+
+/// What a function can return: [`Raw`] for an answer of its own, or anything that is written as JSON.
+pub trait IntoAnswer {
+    /// Makes the answer.
+    ///
+    /// # Errors
+    /// A terminal failure when the value has no JSON form or is too large.
+    fn into_answer(self) -> Result<Answer, Failure>;
+}
+
+/// An answer with its own status, headers and bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raw(pub Answer);
+
+impl IntoAnswer for Raw {
+    fn into_answer(self) -> Result<Answer, Failure> {
+        within_limit(self.0)
+    }
+}
+
+impl<T: Serialize> IntoAnswer for T {
+    fn into_answer(self) -> Result<Answer, Failure> {
+        let body = serde_json::to_vec(&self).map_err(|error| {
+            Failure::terminal(
+                "answer_invalid",
+                format!("the result has no JSON form: {error}"),
+            )
+        })?;
+        let headers = std::iter::once(("content-type", "application/json")).collect();
+        within_limit(Answer {
+            status: 200,
+            headers,
+            body,
+        })
+    }
+}
+
+fn within_limit(answer: Answer) -> Result<Answer, Failure> {
+    if answer.body.len() > limits::MAX_ANSWER_BYTES {
+        return Err(Failure::terminal(
+            "answer_too_large",
+            format!(
+                "the answer has {} bytes; an answer can have {}",
+                answer.body.len(),
+                limits::MAX_ANSWER_BYTES
+            ),
+        ));
+    }
+    Ok(answer)
+}

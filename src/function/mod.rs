@@ -1,0 +1,37 @@
+//! Ring 2: what an author writes and how it is run.
+//!
+//! A function is an `async fn(Ctx, I) -> Result<O, Failure>`. Named units of work inside it are
+//! *steps*: each outcome is recorded once, and a run that starts again gets the recorded outcomes
+//! back instead of doing the work again.
+//!
+//! ```
+//! use onceward::function::{Ctx, Function};
+//! use onceward::types::Failure;
+//!
+//! async fn greet(ctx: Ctx, name: String) -> Result<String, Failure> {
+//!     let greeting: String = ctx.step("greeting", || async move { Ok(format!("hello {name}")) }).await?;
+//!     Ok(greeting)
+//! }
+//! let function = Function::new("greet", greet);
+//! assert_eq!(function.name(), "greet");
+//! ```
+
+mod ctx;
+mod driver;
+mod fetch;
+mod handler;
+mod host;
+mod retry;
+mod step;
+
+pub use ctx::{Ctx, StepScope};
+pub use driver::{Slice, SliceEnd, run_slice};
+pub use fetch::{FetchBody, FetchStep, Fetched};
+pub use handler::{Checked, FromInput, Function, InputProblem, IntoAnswer, Raw};
+pub use host::{CallError, FetchError, Host, OutRequest, OutResponse};
+pub use retry::Retry;
+pub use step::Step;
+
+/// The words that authors need beside [`Ctx`].
+pub use crate::types::time::{parse_duration_ms, rfc3339};
+pub use crate::types::{Answer, Failure, FailureKind, Headers, History, Input, Policy};
