@@ -9,8 +9,8 @@
 //! use onceward::types::Failure;
 //!
 //! async fn greet(ctx: Ctx, name: String) -> Result<String, Failure> {
-//!     let greeting: String = ctx.step("greeting", || async move { Ok(format!("hello {name}")) }).await?;
-//!     Ok(greeting)
+//!     let host: String = ctx.step("look up host", || async { Ok("ada".to_owned()) }).await?;
+//!     Ok(format!("hello {name}, from {host}"))
 //! }
 //! let function = Function::new("greet", greet);
 //! assert_eq!(function.name(), "greet");
