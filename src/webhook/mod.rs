@@ -1,0 +1,50 @@
+//! Ring 1: what a delivery proves and what names it. Pure: bytes and fields in, a verdict out.
+
+pub mod fingerprint;
+pub mod key;
+pub mod signature;
+
+pub use fingerprint::FingerprintMode;
+pub use key::{KeyProblem, KeyRule};
+pub use signature::{Refusal, Scheme, Secret, SecretFault};
+
+use crate::types::Headers;
+
+/// A field came more than once where one value is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeated;
+
+/// The only value of a field; `None` if it is absent.
+///
+/// # Errors
+/// The field came more than once: no rule says which one counts.
+///
+/// ```
+/// use onceward::{types::Headers, webhook};
+/// let headers: Headers = [("a", "1"), ("b", "2"), ("B", "3")].into_iter().collect();
+/// assert_eq!(webhook::single(&headers, "A"), Ok(Some("1")));
+/// assert_eq!(webhook::single(&headers, "b"), Err(webhook::Repeated));
+/// assert_eq!(webhook::single(&headers, "c"), Ok(None));
+/// ```
+pub fn single<'a>(headers: &'a Headers, name: &str) -> Result<Option<&'a str>, Repeated> {
+    let mut values = headers
+        .iter()
+        .filter(|(n, _)| n.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value);
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(Repeated);
+    }
+    Ok(first)
+}
+
+/// Lower-case hex.
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut out = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    out
+}
