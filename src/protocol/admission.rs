@@ -10,12 +10,21 @@ pub(super) fn begin(task: Option<Task>, begin: Begin, moment: &Moment) -> Transi
     match task {
         None => accept(None, begin, moment),
         Some(task) if task.key != begin.key => Transition::unchanged(Reply::KeyCollision),
-        Some(task) => match &task.state {
-            State::Forgotten => accept(Some(&task), begin, moment),
-            _ if task.is_expired(moment.ms) => accept(Some(&task), begin, moment),
-            _ => duplicate(task, &begin, moment),
-        },
+        Some(task) => {
+            let forgotten = matches!(task.state, State::Forgotten);
+            let expired = task.is_expired(moment.ms) && !is_same_delivery(&task, &begin);
+            if forgotten || expired {
+                accept(Some(&task), begin, moment)
+            } else {
+                duplicate(task, &begin, moment)
+            }
+        }
     }
+}
+
+/// A message of the delivery that began or revived the task, sent or received once more.
+fn is_same_delivery(task: &Task, begin: &Begin) -> bool {
+    task.begin_op.as_ref() == Some(&begin.op)
 }
 
 /// The key is new: a task with an empty journal, claimed at once by the delivery that brought it.
@@ -42,6 +51,7 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         lease: None,
         ticket: None,
         dispatches: 0,
+        begin_op: Some(begin.op.clone()),
         suspend_op: None,
         finish_op: None,
         created_ms: moment.ms,
@@ -64,7 +74,7 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
     Transition::put(task, effects, Reply::Claimed(Box::new(claimed)))
 }
 
-fn duplicate(mut task: Task, begin: &Begin, moment: &Moment) -> Transition {
+fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
     if let Some(claimed) = lease::same_claim(&task, &begin.op, moment) {
         return Transition::unchanged(Reply::Claimed(Box::new(claimed)));
     }
@@ -77,26 +87,38 @@ fn duplicate(mut task: Task, begin: &Begin, moment: &Moment) -> Transition {
     match task.state {
         State::Running | State::Suspended(_) => {
             // A delivery is as good as the alarm: whatever is due goes on.
-            let mut out = schedule::tick(task.clone(), moment);
-            if matches!(out.next, super::event::Next::Unchanged) {
-                out.effects.clear();
+            let mut task = task;
+            let mut effects = Vec::new();
+            if !schedule::advance(&mut task, moment, &mut effects) {
+                return Transition::unchanged(Reply::Stands(Standing::of(&task)));
             }
-            out.reply = Reply::Stands(Standing::of(match &out.next {
-                super::event::Next::Put(next) => next,
-                _ => &task,
-            }));
-            out
+            let failed = matches!(task.state, State::Failed { resumable: true });
+            if failed && !is_same_delivery(&task, begin) {
+                return revive(task, begin, effects, moment);
+            }
+            let reply = Reply::Stands(Standing::of(&task));
+            Transition::put(task, effects, reply)
         }
-        State::Failed { resumable: true } => {
-            task.revivals += 1;
-            task.attempts = 0;
-            task.finished_ms = None;
-            task.expires_ms = None;
-            let claimed = lease::grant(&mut task, &begin.op, 0, moment);
-            Transition::put(task, Vec::new(), Reply::Claimed(Box::new(claimed)))
+        State::Failed { resumable: true } if !is_same_delivery(&task, begin) => {
+            revive(task, begin, vec![Effect::Flush], moment)
         }
-        State::Succeeded | State::Failed { resumable: false } | State::Forgotten => {
+        State::Succeeded | State::Failed { .. } | State::Forgotten => {
             Transition::unchanged(Reply::Stands(Standing::of(&task)))
         }
     }
+}
+
+/// A new delivery of a failed task: it goes on from its last checkpoint, with fresh attempts. D1 is
+/// told, for its row says when the task may be cleaned away. `effects` has a flush in it.
+fn revive(mut task: Task, begin: &Begin, effects: Vec<Effect>, moment: &Moment) -> Transition {
+    task.revivals += 1;
+    task.attempts = 0;
+    task.finished_ms = None;
+    task.expires_ms = None;
+    task.begin_op = Some(begin.op.clone());
+    let claimed = lease::grant(&mut task, &begin.op, 0, moment);
+    task.owe(moment.ms);
+    // The alarm at the end of the lease guards the flush.
+    task.outbox.next_ms = moment.ms + task.policy.lease_ms;
+    Transition::put(task, effects, Reply::Claimed(Box::new(claimed)))
 }

@@ -166,11 +166,23 @@ pub struct Finish {
     /// Outcomes not yet recorded.
     #[serde(default)]
     pub steps: Vec<StepRecord>,
-    /// What is already recorded under these identities; looked up by the object.
+    /// What is already recorded under the [identities](Finish::ids) of this; looked up by the object.
     #[serde(skip)]
     pub known: Vec<StepRecord>,
     /// Success or failure.
     pub verdict: Verdict,
+}
+
+impl Finish {
+    /// The identities that the object looks up in its journal to fill `known`: those of the outcomes
+    /// in here, and the step whose failure ended the attempt.
+    pub fn ids(&self) -> Vec<StepId> {
+        let mut ids: Vec<StepId> = self.steps.iter().map(|step| step.id.clone()).collect();
+        if let Verdict::Failed(failure) = &self.verdict {
+            ids.extend(failure.step.clone());
+        }
+        ids
+    }
 }
 
 /// Success or failure of one attempt.
@@ -267,7 +279,8 @@ pub enum Effect {
     ReopenStep(StepId),
     /// Write: delete input, answer and journal.
     DropPayload,
-    /// Write: the alarm.
+    /// Write: the alarm. Together with [`Next::Unchanged`] the caller may note the time as `armed_ms`
+    /// of the task that it keeps in memory; the row is left alone.
     SetAlarm {
         /// Milliseconds since 1970; later than now.
         at_ms: u64,
@@ -281,7 +294,8 @@ pub enum Effect {
     },
     /// After: tell D1 the current row.
     Flush,
-    /// After: place a tombstone of this version in D1.
+    /// After: place a tombstone of this version in D1. If the alarm asks for it, then within the
+    /// alarm's own run, so that a crash in between makes the platform ring again.
     Forget {
         /// Higher than everything that was flushed.
         version: Version,

@@ -17,28 +17,17 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
     if lease::check(&task, &finish.proof, moment) == Proven::Stale {
         return Transition::unchanged(Reply::Stale(Standing::of(&task)));
     }
-    let mut steps = finish.steps;
-    let mut reopened = None;
-    if let Verdict::Failed(failure) = &finish.verdict
-        && failure.kind == FailureKind::Retryable
-        && let Some(step) = &failure.step
-    {
-        // The failure that ends an attempt is no outcome: the next attempt tries that step again.
-        steps.retain(|s| s.id != *step);
-        reopened = finish
-            .known
-            .iter()
-            .find(|k| k.id == *step)
-            .map(|k| k.id.clone());
-    }
-    let (mut effects, progress) = journal::fresh(steps, &finish.known, finish.proof.fence, moment);
-    effects.extend(reopened.map(Effect::ReopenStep));
+    let fence = finish.proof.fence;
+    let (mut effects, progress) = journal::fresh(finish.steps, &finish.known, fence, moment);
     if progress {
         task.attempts = 1;
     }
     task.finish_op = Some(finish.op);
     task.lease = None;
     task.ticket = None;
+    // A late finish may find the task failed by lost leases.
+    task.finished_ms = None;
+    task.expires_ms = None;
     task.touch(moment.ms);
     match finish.verdict {
         Verdict::Succeeded(answer) => {
@@ -48,7 +37,15 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
             effects.push(Effect::PutAnswer(answer));
             end(&mut task, moment, &mut effects);
         }
-        Verdict::Failed(failure) => fail(&mut task, failure, moment, &mut effects),
+        Verdict::Failed(failure) => {
+            match after(&task, &failure) {
+                After::BackOff | After::Resumable => {
+                    journal::reopen(&failure, &finish.known, &mut effects);
+                }
+                After::ForGood => {}
+            }
+            fail(&mut task, failure, moment, &mut effects);
+        }
     }
     let reply = Reply::Stands(Standing::of(&task));
     Transition::put(task, effects, reply)
@@ -63,27 +60,56 @@ fn retention_ms(task: &Task) -> u64 {
     }
 }
 
+/// What follows a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// The next attempt.
+    BackOff,
+    /// Attempts used up: the next delivery.
+    Resumable,
+    /// Nothing.
+    ForGood,
+}
+
+fn after(task: &Task, failure: &Failure) -> After {
+    let retryable = failure.kind == FailureKind::Retryable;
+    if retryable && task.attempts < task.policy.max_attempts {
+        After::BackOff
+    } else if retryable && task.revivals < limits::MAX_REVIVALS {
+        After::Resumable
+    } else {
+        After::ForGood
+    }
+}
+
 /// An attempt failed: the next one, or the end.
 pub(super) fn fail(task: &mut Task, failure: Failure, moment: &Moment, effects: &mut Vec<Effect>) {
-    let retry = failure.kind == FailureKind::Retryable;
-    if retry && task.attempts < task.policy.max_attempts {
-        task.failure = Some(failure);
-        task.state = State::Suspended(Waiting::BackingOff {
-            due_ms: moment.ms + attempt_backoff_ms(task.attempts, moment.fresh.jitter),
-        });
-        task.owe(moment.ms);
-        effects.push(Effect::Flush);
-        effects.push(Effect::WakeJoined);
-        return;
+    match after(task, &failure) {
+        After::BackOff => {
+            let wait = attempt_backoff_ms(task.attempts, moment.fresh.jitter);
+            task.state = State::Suspended(Waiting::BackingOff {
+                due_ms: moment.ms + wait,
+            });
+            task.failure = Some(failure);
+            task.owe(moment.ms);
+            effects.push(Effect::Flush);
+            effects.push(Effect::WakeJoined);
+        }
+        After::Resumable => {
+            task.state = State::Failed { resumable: true };
+            task.failure = Some(failure);
+            end(task, moment, effects);
+        }
+        After::ForGood => {
+            task.state = State::Failed { resumable: false };
+            if let Some(answer) = failure.answer.as_deref() {
+                task.answer = Some(answer.clone());
+                effects.push(Effect::PutAnswer(answer.clone()));
+            }
+            task.failure = Some(failure);
+            end(task, moment, effects);
+        }
     }
-    let resumable = retry && task.revivals < limits::MAX_REVIVALS;
-    task.state = State::Failed { resumable };
-    if !resumable && let Some(answer) = failure.answer.as_deref() {
-        task.answer = Some(answer.clone());
-        effects.push(Effect::PutAnswer(answer.clone()));
-    }
-    task.failure = Some(failure);
-    end(task, moment, effects);
 }
 
 fn end(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {

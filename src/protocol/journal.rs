@@ -4,7 +4,7 @@ use super::event::{Effect, Moment, Record, Reply, Transition};
 use super::lease::{self, Standing as Proven};
 use super::summary::Standing;
 use super::task::Task;
-use crate::types::{Failure, StepId};
+use crate::types::{Failure, FailureKind, StepId};
 use serde::{Deserialize, Serialize};
 
 /// How a step ended. Replayed the same in either case.
@@ -57,6 +57,22 @@ pub(super) fn record(mut task: Task, record: Record, moment: &Moment) -> Transit
         next: super::event::Next::Unchanged,
         effects,
         reply,
+    }
+}
+
+/// The failure that ended an attempt is no outcome, unless it is terminal: the next attempt tries
+/// that step again. A success under the same identity stays, whatever the function made of it.
+pub(super) fn reopen(failure: &Failure, known: &[StepRecord], effects: &mut Vec<Effect>) {
+    let Some(step) = &failure.step else {
+        return;
+    };
+    let ended = |record: &StepRecord| match &record.outcome {
+        Outcome::Failed(failure) => record.id == *step && failure.kind == FailureKind::Retryable,
+        Outcome::Value(_) => false,
+    };
+    effects.retain(|effect| !matches!(effect, Effect::PutStep(record) if ended(record)));
+    if known.iter().any(ended) {
+        effects.push(Effect::ReopenStep(step.clone()));
     }
 }
 

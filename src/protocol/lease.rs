@@ -11,11 +11,15 @@ pub(super) enum Standing {
     Valid,
     /// It is the last holder's; the lease is over but nobody has claimed since.
     Over,
-    /// It is somebody else's, or the lease was ended by its holder.
+    /// It is somebody else's, or the lease was ended by its holder, or the task is final or expired:
+    /// what is final never changes, and what is expired is nobody's any more.
     Stale,
 }
 
 pub(super) fn check(task: &Task, proof: &Proof, moment: &Moment) -> Standing {
+    if task.is_final() || task.is_expired(moment.ms) {
+        return Standing::Stale;
+    }
     match &task.lease {
         Some(lease) if lease.fence == proof.fence && lease.token == proof.token => {
             if moment.ms < lease.ends_ms {
@@ -35,39 +39,38 @@ pub(super) fn grant(
     hop: u32,
     moment: &Moment,
 ) -> Claimed {
-    let resumed = task.claims > 0;
     task.fence += 1;
     task.claims += 1;
     task.attempts += 1;
     task.dispatches = 0;
     task.ticket = None;
     task.state = State::Running;
-    task.lease = Some(Lease {
+    let lease = Lease {
         fence: task.fence,
         token: moment.fresh.lease.clone(),
         op: op.clone(),
+        hop,
         ends_ms: moment.ms + task.policy.lease_ms,
-    });
+    };
+    let claimed = claimed(task, &lease);
+    task.lease = Some(lease);
     task.touch(moment.ms);
-    claimed(task, hop, resumed)
+    claimed
 }
 
-fn claimed(task: &Task, hop: u32, resumed: bool) -> Claimed {
-    let token = task
-        .lease
-        .as_ref()
-        .map_or_else(|| crate::types::Token::new(""), |l| l.token.clone());
+/// What the holder of a lease is told, whenever it asks.
+fn claimed(task: &Task, lease: &Lease) -> Claimed {
     Claimed {
         proof: Proof {
-            fence: task.fence,
-            token,
+            fence: lease.fence,
+            token: lease.token.clone(),
         },
         lease_ms: task.policy.lease_ms,
         key_generation: task.key_generation,
         generation: task.generation,
         attempt: task.attempts,
-        hop,
-        resumed,
+        hop: lease.hop,
+        resumed: task.claims > 1,
         function: task.function.clone(),
         policy: task.policy.clone(),
     }
@@ -81,8 +84,7 @@ pub(super) fn same_claim(
 ) -> Option<Claimed> {
     let lease = task.lease.as_ref()?;
     let running = matches!(task.state, State::Running);
-    (running && lease.op == *op && moment.ms < lease.ends_ms)
-        .then(|| claimed(task, 0, task.claims > 1))
+    (running && lease.op == *op && moment.ms < lease.ends_ms).then(|| claimed(task, lease))
 }
 
 pub(super) fn claim(mut task: Task, claim: &Claim, moment: &Moment) -> Transition {

@@ -31,6 +31,8 @@ pub use event::{
     Suspend, Transition, Verdict,
 };
 pub use journal::{Outcome, StepRecord};
+pub use outbox::flush_backoff_ms;
+use schedule::Cause;
 pub use schedule::{attempt_backoff_ms, jittered, next_due_ms};
 pub use summary::{Standing, Summary};
 pub use task::{Lease, Outbox, SCHEMA, State, Task, Ticket, Version, Waiting};
@@ -50,6 +52,7 @@ pub use task::{Lease, Outbox, SCHEMA, State, Task, Ticket, Version, Waiting};
 /// ```
 pub fn handle(task: Option<Task>, event: Event, moment: &Moment) -> Transition {
     let mut moment = moment.clone();
+    let generation = task.as_ref().map(|task| task.generation);
     if let Some(task) = &task {
         // A clock that steps back must not make a lease that is over valid again.
         moment.ms = moment.ms.max(task.seen_ms);
@@ -63,7 +66,9 @@ pub fn handle(task: Option<Task>, event: Event, moment: &Moment) -> Transition {
     };
     if let Next::Put(task) = &mut out.next {
         task.seen_ms = moment.ms;
-        task.duplicates += moment.duplicates;
+        if generation == Some(task.generation) {
+            task.duplicates = task.duplicates.saturating_add(moment.duplicates);
+        }
         schedule::arm(task, alarm_gone, moment.ms, &mut out.effects);
     }
     out
@@ -73,7 +78,8 @@ fn known(task: Task, event: Event, moment: &Moment) -> Transition {
     let forgotten = matches!(task.state, State::Forgotten);
     match event {
         Event::Begin(begin) => admission::begin(Some(task), *begin, moment),
-        Event::AlarmFired | Event::Poke => schedule::tick(task, moment),
+        Event::AlarmFired => schedule::tick(task, Cause::Alarm, moment),
+        Event::Poke => schedule::tick(task, Cause::Poke, moment),
         Event::TombstoneAcked(version) => retention::acked(&task, version, moment),
         Event::TombstoneFailed { sent, holds } => retention::failed(task, sent, holds, moment),
         Event::Claim(_)

@@ -5,8 +5,16 @@ use super::schedule::jittered;
 use super::task::{Task, Version};
 use crate::limits;
 
-/// Full jitter over a doubling wait, at least 1 ms so that the alarm is never set to now.
-pub(super) fn backoff_ms(tries: u32, jitter: u32) -> u64 {
+/// Wait after `tries` failed flushes (0, 1, …): full jitter over 1 s, doubled up to 15 min; at least
+/// 1 ms, so that the alarm is never set to now.
+///
+/// ```
+/// use onceward::protocol::flush_backoff_ms;
+/// assert_eq!(flush_backoff_ms(0, 1_000), 1_000);
+/// assert_eq!(flush_backoff_ms(0, 0), 1);
+/// assert_eq!(flush_backoff_ms(u32::MAX, 1_000), 900_000);
+/// ```
+pub fn flush_backoff_ms(tries: u32, jitter: u32) -> u64 {
     let doubled = limits::FLUSH_BACKOFF_MS << tries.min(20);
     jittered(doubled.min(limits::FLUSH_BACKOFF_MAX_MS), jitter).max(1)
 }
@@ -22,12 +30,14 @@ pub(super) fn flushed(
         return Transition::unchanged(Reply::Done);
     }
     let mut effects = Vec::new();
-    if holds.epoch > sent.epoch {
+    if holds > task.version {
         // D1 has a row that is newer than ours can be: a clock stepped back over a forgotten task.
-        task.version.epoch = holds.epoch + 1;
+        task.version.epoch = holds.epoch.saturating_add(1);
         task.outbox.flushed_n = 0;
-        task.outbox.next_ms = moment.ms + limits::FLUSH_TIMEOUT_MS;
-        effects.push(Effect::Flush);
+        if task.outbox.tries == 0 {
+            effects.push(Effect::Flush);
+        }
+        try_later(&mut task, moment);
         return Transition::put(task, effects, Reply::Done);
     }
     if holds < sent {
@@ -49,7 +59,13 @@ pub(super) fn failed(mut task: Task, sent: Version, moment: &Moment) -> Transiti
     if sent.epoch != task.version.epoch || !task.outbox.is_owing() {
         return Transition::unchanged(Reply::Done);
     }
-    task.outbox.next_ms = moment.ms + backoff_ms(task.outbox.tries, moment.fresh.jitter);
-    task.outbox.tries += 1;
+    try_later(&mut task, moment);
     Transition::put(task, Vec::new(), Reply::Done)
+}
+
+/// Counts a failed try; the next one is the alarm's.
+pub(super) fn try_later(task: &mut Task, moment: &Moment) {
+    let wait = flush_backoff_ms(task.outbox.tries, moment.fresh.jitter);
+    task.outbox.next_ms = moment.ms + wait;
+    task.outbox.tries = task.outbox.tries.saturating_add(1);
 }

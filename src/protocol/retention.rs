@@ -2,51 +2,63 @@
 //! has changed in between.
 
 use super::event::{Effect, Moment, Next, Reply, Transition};
-use super::outbox::backoff_ms;
+use super::outbox::try_later;
+use super::schedule::{Cause, next_due_ms, ring_at};
 use super::summary::Standing;
 use super::task::{State, Task, Version};
-
-/// The version of the tombstone: above everything that was ever sent of this task.
-fn tombstone(task: &Task) -> Version {
-    Version {
-        epoch: task.version.epoch,
-        n: task.version.n + 1,
-    }
-}
+use crate::limits;
 
 /// The time of a task is up, or a tombstone is still owed: place it. Nothing is written before it
 /// is acknowledged; a crash in between just repeats this.
-pub(super) fn due(task: &Task, moment: &Moment) -> Transition {
-    let waiting = matches!(task.state, State::Forgotten) && moment.ms < task.outbox.next_ms;
-    let effect = if waiting {
-        Effect::SetAlarm {
-            at_ms: task.outbox.next_ms,
-        }
+pub(super) fn due(task: &Task, cause: Cause, moment: &Moment) -> Transition {
+    let forgotten = matches!(task.state, State::Forgotten);
+    let mut effects = Vec::new();
+    if forgotten && moment.ms < task.outbox.next_ms {
+        effects.push(ring_at(task, task.outbox.next_ms, moment));
     } else {
-        Effect::Forget {
-            version: tombstone(task),
+        effects.push(Effect::Forget {
+            version: task.tombstone(),
+        });
+        // The first try from the alarm runs within the alarm's own run, which the platform repeats
+        // if it is cut off: that saves a write for every task. Any other try is guarded.
+        if forgotten || cause == Cause::Poke {
+            let again = moment.ms + 2 * limits::FLUSH_TIMEOUT_MS;
+            effects.push(ring_at(task, again, moment));
         }
-    };
+    }
     Transition {
         next: Next::Unchanged,
-        effects: vec![effect],
+        effects,
         reply: Reply::Done,
     }
 }
 
 /// D1 holds the tombstone. Everything is deleted if this is still the task that it stands for.
 pub(super) fn acked(task: &Task, version: Version, moment: &Moment) -> Transition {
-    let unchanged = tombstone(task) == version;
-    let over = matches!(task.state, State::Forgotten) || task.is_expired(moment.ms);
-    if unchanged && over {
+    if stands_for(task, version, moment) {
         return Transition {
             next: Next::Gone,
             effects: Vec::new(),
             reply: Reply::Done,
         };
     }
-    // A new task has begun under this key meanwhile. Its own due time stands.
-    Transition::unchanged(Reply::Done)
+    lives_on(task, moment)
+}
+
+/// True if this tombstone is that of the task as it is: nobody has touched it, and its time is up.
+fn stands_for(task: &Task, version: Version, moment: &Moment) -> bool {
+    let over = matches!(task.state, State::Forgotten) || task.is_expired(moment.ms);
+    over && task.tombstone() == version
+}
+
+/// A new task has begun under this key meanwhile, or the clock stepped back. It keeps its due time;
+/// the alarm that placed the tombstone is used up.
+fn lives_on(task: &Task, moment: &Moment) -> Transition {
+    Transition {
+        next: Next::Unchanged,
+        effects: vec![ring_at(task, next_due_ms(task), moment)],
+        reply: Reply::Done,
+    }
 }
 
 /// The tombstone could not be placed. What is secret or large is deleted now; only the debt stays.
@@ -56,18 +68,14 @@ pub(super) fn failed(
     holds: Option<Version>,
     moment: &Moment,
 ) -> Transition {
-    let over = matches!(task.state, State::Forgotten) || task.is_expired(moment.ms);
-    if tombstone(&task) != sent || !over {
-        return Transition::unchanged(Reply::Done);
+    if !stands_for(&task, sent, moment) {
+        return lives_on(&task, moment);
     }
     let mut effects = strip(&mut task);
-    if let Some(holds) = holds
-        && holds.epoch > task.version.epoch
-    {
-        task.version.epoch = holds.epoch + 1;
+    if let Some(holds) = holds.filter(|holds| *holds > sent) {
+        task.version.epoch = holds.epoch.saturating_add(1);
     }
-    task.outbox.next_ms = moment.ms + backoff_ms(task.outbox.tries, moment.fresh.jitter);
-    task.outbox.tries += 1;
+    try_later(&mut task, moment);
     effects.push(Effect::WakeJoined);
     Transition::put(task, effects, Reply::Done)
 }
@@ -82,9 +90,9 @@ pub(super) fn delete(mut task: Task, moment: &Moment) -> Transition {
         State::Succeeded | State::Failed { .. } => {
             let mut effects = strip(&mut task);
             task.outbox.tries = 0;
-            task.outbox.next_ms = moment.ms + crate::limits::FLUSH_TIMEOUT_MS;
+            task.outbox.next_ms = moment.ms + limits::FLUSH_TIMEOUT_MS;
             effects.push(Effect::Forget {
-                version: tombstone(&task),
+                version: task.tombstone(),
             });
             Transition::put(task, effects, Reply::Done)
         }

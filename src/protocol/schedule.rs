@@ -31,13 +31,7 @@ pub fn attempt_backoff_ms(attempts: u32, jitter: u32) -> u64 {
 /// When something of this task is due next, in milliseconds since 1970. A task that will never need
 /// the alarm does not exist: what is final expires.
 pub fn next_due_ms(task: &Task) -> u64 {
-    let own = match &task.state {
-        State::Running => task.lease.as_ref().map_or(0, |l| l.ends_ms),
-        State::Suspended(Waiting::Ready) => task.ticket.as_ref().map_or(0, |t| t.due_ms),
-        State::Suspended(Waiting::BackingOff { due_ms }) => *due_ms,
-        State::Succeeded | State::Failed { .. } => task.expires_ms.unwrap_or(0),
-        State::Forgotten => return task.outbox.next_ms,
-    };
+    let own = own_due_ms(task);
     if task.outbox.is_owing() {
         own.min(task.outbox.next_ms)
     } else {
@@ -45,40 +39,65 @@ pub fn next_due_ms(task: &Task) -> u64 {
     }
 }
 
+/// The same but for the outbox of a task that is still known.
+fn own_due_ms(task: &Task) -> u64 {
+    match &task.state {
+        State::Running => task.lease.as_ref().map_or(0, |l| l.ends_ms),
+        State::Suspended(Waiting::Ready) => task.ticket.as_ref().map_or(0, |t| t.due_ms),
+        State::Suspended(Waiting::BackingOff { due_ms }) => *due_ms,
+        State::Succeeded | State::Failed { .. } => task.expires_ms.unwrap_or(0),
+        State::Forgotten => task.outbox.next_ms,
+    }
+}
+
+/// Who has the due looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The alarm; should its run be cut off, the platform rings again.
+    Alarm,
+    /// Cron: the alarm may be lost.
+    Poke,
+}
+
 /// Sets the alarm if it would ring too late, or if it is known to be gone. An alarm that rings too
-/// early costs nothing but its run: it sets itself again.
+/// early costs nothing but its run: it sets itself again. Only when nothing is left but retention is
+/// it put off at once, so that the run is saved.
 pub(super) fn arm(task: &mut Task, alarm_gone: bool, now_ms: u64, effects: &mut Vec<Effect>) {
     let due = next_due_ms(task).max(now_ms + 1);
     let armed = task.armed_ms.filter(|at| !alarm_gone && *at > now_ms);
-    if armed.is_none_or(|at| at > due) {
+    let ended = matches!(task.state, State::Succeeded | State::Failed { .. });
+    let settled = ended && !task.outbox.is_owing();
+    if armed.is_none_or(|at| at > due || (settled && at < due)) {
         task.armed_ms = Some(due);
         effects.push(Effect::SetAlarm { at_ms: due });
     }
 }
 
-/// Does whatever is due. Idempotent: early, late and doubled alarms do no harm.
-pub(super) fn tick(mut task: Task, moment: &Moment) -> Transition {
-    let mut effects = Vec::new();
-    if task.is_expired(moment.ms) || matches!(task.state, State::Forgotten) {
-        return retention::due(&task, moment);
+/// Sets the alarm without a write of the task. Its row may then know of an earlier time than the
+/// true one, which is why the alarm is never put behind a time in the row that is still to come.
+pub(super) fn ring_at(task: &Task, at_ms: u64, moment: &Moment) -> Effect {
+    let known = task.armed_ms.filter(|at| *at > moment.ms);
+    Effect::SetAlarm {
+        at_ms: known.map_or(at_ms, |at| at.min(at_ms)).max(moment.ms + 1),
     }
-    let moved = advance(&mut task, moment, &mut effects);
-    let flush_due = task.outbox.is_owing() && task.outbox.next_ms <= moment.ms;
-    if moved {
+}
+
+/// Does whatever is due. Idempotent: early, late and doubled alarms do no harm.
+pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition {
+    if task.is_expired(moment.ms) || matches!(task.state, State::Forgotten) {
+        return retention::due(&task, cause, moment);
+    }
+    let mut effects = Vec::new();
+    if advance(&mut task, moment, &mut effects) {
         return Transition::put(task, effects, Reply::Done);
     }
-    if flush_due {
+    let mut next = next_due_ms(&task);
+    if task.outbox.is_owing() && task.outbox.next_ms <= moment.ms {
         effects.push(Effect::Flush);
         // Should this try not be heard of, the alarm tries again.
-        let again = moment.ms + 2 * limits::FLUSH_TIMEOUT_MS;
-        effects.push(Effect::SetAlarm {
-            at_ms: again.min(next_due_after(&task, moment.ms)),
-        });
-    } else {
-        effects.push(Effect::SetAlarm {
-            at_ms: next_due_ms(&task).max(moment.ms + 1),
-        });
+        next = own_due_ms(&task).min(moment.ms + 2 * limits::FLUSH_TIMEOUT_MS);
     }
+    effects.push(ring_at(&task, next, moment));
     Transition {
         next: Next::Unchanged,
         effects,
@@ -86,15 +105,20 @@ pub(super) fn tick(mut task: Task, moment: &Moment) -> Transition {
     }
 }
 
-/// The next due time but for the outbox.
-fn next_due_after(task: &Task, now_ms: u64) -> u64 {
-    let mut settled = task.clone();
-    settled.outbox.flushed_n = settled.outbox.owed_n;
-    next_due_ms(&settled).max(now_ms + 1)
+/// Moves the task on if its own time has come, and D1 with it. True if it changed.
+pub(super) fn advance(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) -> bool {
+    if !move_on(task, moment, effects) {
+        return false;
+    }
+    let flushes = effects.iter().any(|e| matches!(e, Effect::Flush));
+    if !flushes && task.outbox.is_owing() && task.outbox.next_ms <= moment.ms {
+        task.outbox.next_ms = moment.ms + limits::FLUSH_TIMEOUT_MS;
+        effects.push(Effect::Flush);
+    }
+    true
 }
 
-/// Moves the task on if its own time has come. True if it changed.
-fn advance(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) -> bool {
+fn move_on(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) -> bool {
     match &task.state {
         State::Running => {
             if task.lease.as_ref().is_some_and(|l| moment.ms < l.ends_ms) {
@@ -146,5 +170,6 @@ fn lost(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
         task.state = State::Suspended(Waiting::BackingOff {
             due_ms: moment.ms + wait,
         });
+        effects.push(Effect::WakeJoined);
     }
 }

@@ -47,6 +47,9 @@ pub struct Lease {
     pub token: Token,
     /// The operation that claimed it: a re-sent claim gets the same lease.
     pub op: Token,
+    /// Hops of the chain that claimed it.
+    #[serde(default)]
+    pub hop: u32,
     /// From this moment on another slice may be given the task.
     pub ends_ms: u64,
 }
@@ -70,7 +73,7 @@ pub struct Ticket {
 pub struct Version {
     /// Starts as the generation; raised when D1 turns out to hold a higher one.
     pub epoch: u64,
-    /// Grows with every change that D1 is told of.
+    /// Grows by two with every change, so that a tombstone has its place between a row and the next.
     pub n: u64,
 }
 
@@ -139,6 +142,9 @@ pub struct Task {
     /// Tickets minted since the last claim.
     #[serde(default)]
     pub dispatches: u32,
+    /// The operation of the delivery that began or revived it last: sent again it does so no more.
+    #[serde(default)]
+    pub begin_op: Option<Token>,
     /// The operation that suspended it last.
     #[serde(default)]
     pub suspend_op: Option<Token>,
@@ -197,18 +203,28 @@ impl Task {
 
     /// A change that D1 will see: a new version.
     pub(super) fn touch(&mut self, now_ms: u64) {
-        self.version.n += 1;
+        self.version.n += 2;
         self.updated_ms = now_ms;
     }
 
-    /// Puts the current version into the outbox. The try at hand is made at once by the caller; the
-    /// alarm that is already set guards it, so that the guard costs no write.
+    /// The version of its tombstone: above every row that was sent of it, and below the next one,
+    /// should it turn out to live on.
+    pub(super) fn tombstone(&self) -> Version {
+        Version {
+            epoch: self.version.epoch,
+            n: self.version.n + 1,
+        }
+    }
+
+    /// Puts the current version into the outbox. The try at hand is made at once by the caller; an
+    /// alarm that is set anyway within a lease guards it, so that the guard costs no write.
     pub(super) fn owe(&mut self, now_ms: u64) {
+        let soon = now_ms + self.policy.lease_ms;
         self.outbox.owed_n = self.version.n;
         self.outbox.tries = 0;
-        self.outbox.next_ms = match self.armed_ms {
-            Some(at) if at > now_ms => at,
-            _ => now_ms + crate::limits::FLUSH_TIMEOUT_MS,
-        };
+        self.outbox.next_ms = self
+            .armed_ms
+            .filter(|at| *at > now_ms && *at <= soon)
+            .unwrap_or(now_ms + crate::limits::FLUSH_TIMEOUT_MS);
     }
 }
