@@ -21,12 +21,9 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { execFileSync } from "node:child_process";
 import { MIGRATIONS, ROOT, readVarsFile, readWranglerToml } from "./lib/project.mjs";
+import { openFilesWarning } from "./lib/processes.mjs";
 import { migrate } from "./lib/migrate.mjs";
-
-// Objects hold some three files each: below this a burst of new keys ends workerd.
-const ENOUGH_FILES = 8192;
 
 function options() {
   const names = ["port", "state", "build", "vars", "host", "verbose"];
@@ -45,14 +42,6 @@ function options() {
 function fail(message) {
   console.error(`serve: ${message}`);
   process.exit(1);
-}
-
-function warnAboutOpenFiles() {
-  // Node raises its own soft limit to the hard one at its start, and workerd inherits that.
-  const limit = execFileSync("/bin/sh", ["-c", "ulimit -n"], { encoding: "utf8" }).trim();
-  if (limit !== "unlimited" && Number(limit) < ENOUGH_FILES) {
-    console.error(`serve: only ${limit} open files are allowed; a burst of some ${Math.floor(Number(limit) / 3)} new keys ends workerd. Raise the hard limit (ulimit -Hn).`);
-  }
 }
 
 function miniflareOptions(given, modules) {
@@ -94,7 +83,8 @@ async function main() {
   if (!existsSync(join(given.build, "index_bg.wasm"))) {
     fail(`no bundle in ${given.build}. Run \`make build-lab\`, or name another folder with --build.`);
   }
-  warnAboutOpenFiles();
+  const warning = openFilesWarning();
+  if (warning) console.error(`serve: ${warning}`);
   if (given.state) mkdirSync(given.state, { recursive: true });
   process.env.MINIFLARE_WORKERD_PATH ??= join(ROOT, "scripts/workerd.sh");
   const modules = await import("miniflare");

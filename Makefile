@@ -1,0 +1,50 @@
+# Everything here sets itself up first: cargo, node and npm are all that is asked of you.
+# `make` alone prints this list.
+
+.DEFAULT_GOAL := help
+.PHONY: help dev test lint unit e2e demo build build-lab dry-run setup doctor clean
+
+export PORT HOST STATE TOKEN
+
+help: ## Print this list
+	@echo "Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers"
+	@echo
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo "Next: make dev"
+
+dev: ## Build and serve on http://127.0.0.1:8787 (PORT=, HOST=, STATE= data folder, TOKEN= API token)
+	@exec scripts/dev.sh
+
+demo: ## Send one real GitHub push three times at once, and show what came of it
+	@exec scripts/demo.sh
+
+test: ## Run every test: lints, native, end to end on workerd, deploy dry run
+	@exec scripts/test.sh all
+
+lint: ## Formatting and clippy, native and wasm, warnings denied
+	@exec scripts/test.sh lint
+
+unit: ## Native tests only (fast, no workerd)
+	@exec scripts/test.sh unit
+
+e2e: ## End-to-end tests on workerd only
+	@exec scripts/test.sh e2e
+
+build: ## Build what is deployed, into build/
+	@exec scripts/build.sh release
+
+build-lab: ## Build for development and tests, into build-lab/
+	@exec scripts/build.sh lab
+
+dry-run: ## Build and check a deploy without deploying
+	@exec scripts/test.sh dry-run
+
+setup: ## Install what is missing (every other target does that too)
+	@exec scripts/setup.sh --force
+
+doctor: ## Check the toolchain; say what is missing and what to do
+	@exec scripts/doctor.sh
+
+clean: ## Remove builds and local data; installed tools stay
+	rm -rf build build-lab target .state .wrangler .tools/*.stamp*

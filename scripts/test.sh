@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Runs the tests: test.sh all|lint|unit|e2e|dry-run. CI runs `all` from a clean checkout.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+
+# The edge only compiles against `worker`; this feature lets native clippy see it too.
+NATIVE_FEATURES=lab,native-platform
+started_all=$SECONDS
+
+# step NAME COMMAND...: says what runs, and how long it took.
+step() {
+  local name="$1" started=$SECONDS
+  shift
+  say "── $name"
+  "$@" || die "$name failed." "Its message is above. Run this part alone with: make $PART"
+  say "── $name: $((SECONDS - started)) s"
+}
+
+lint() {
+  PART=lint
+  cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 ||
+    die "cargo fmt or cargo clippy is missing." "rustup component add rustfmt clippy"
+  step "formatting" cargo fmt --check
+  step "clippy, native" cargo clippy --locked --all-targets --features "$NATIVE_FEATURES" -- -D warnings
+  step "clippy, wasm" clippy_wasm
+}
+
+# The clippy of the toolchain that builds the wasm. std comes from source here as well: no prebuilt one is needed.
+clippy_wasm() (
+  use_tools
+  local tool build_std=(-Zbuild-std=std,panic_unwind)
+  tool="$(dirname "$("$SHIMS/where" rustc)")/cargo-clippy"
+  if [ ! -x "$tool" ]; then
+    say "no clippy beside $("$SHIMS/where" rustc): only warnings of the compiler are checked for wasm (make doctor)"
+    RUSTFLAGS="-Cpanic=unwind -Dwarnings" cargo check --locked --lib --target "$WASM_TARGET" --features lab "${build_std[@]}"
+    return
+  fi
+  CARGO="$SHIMS/cargo" RUSTFLAGS=-Cpanic=unwind \
+    "$tool" clippy --locked --lib --target "$WASM_TARGET" --features lab "${build_std[@]}" -- -D warnings
+)
+
+unit() {
+  PART=unit
+  step "native tests" cargo test --locked --features lab
+}
+
+e2e() {
+  PART=e2e
+  step "lab build" scripts/build.sh lab
+  # Test servers need many open files, as make dev does.
+  ulimit -n "$(ulimit -Hn)" 2>/dev/null || say "could not raise the limit of open files from $(ulimit -n)"
+  step "end-to-end tests" env ONCEWARD_BUILD="$ROOT/build-lab" cargo test --locked --features lab,e2e --test e2e
+}
+
+dry_run() {
+  PART=dry-run
+  step "release build" scripts/build.sh release
+  step "deploy dry run" deploy_dry_run
+}
+
+deploy_dry_run() (
+  use_tools
+  # No account and no network is needed for this.
+  CI=1 "$NODE" node_modules/wrangler/bin/wrangler.js deploy --dry-run --outdir "$TOOLS/dry-run"
+)
+
+"$ROOT/scripts/setup.sh"
+case "${1:-all}" in
+  all)
+    lint
+    unit
+    e2e
+    dry_run
+    ;;
+  lint) lint ;;
+  unit) unit ;;
+  e2e) e2e ;;
+  dry-run) dry_run ;;
+  *) die "unknown part '$1'" "Use: scripts/test.sh all|lint|unit|e2e|dry-run" ;;
+esac
+say "passed in $((SECONDS - started_all)) s. Next: make dev"
