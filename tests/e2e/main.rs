@@ -1,0 +1,11 @@
+//! Black-box tests of the lab bundle on workerd, over HTTP on loopback.
+//!
+//! `make e2e` builds the bundle and runs them; `ONCEWARD_BUILD` names another bundle. Tests share one
+//! server where they can and use fresh keys; those that kill it or set faults start their own.
+
+// The Worker has no clock of its own; its tests run on a real one.
+#![allow(clippy::disallowed_methods)]
+
+mod support;
+
+mod races;

@@ -1,0 +1,292 @@
+//! A server on loopback that stands for the services that functions call. It counts and logs every
+//! call, by its whole target, so `/d/100?step=a` and `/d/100?step=b` are counted apart.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/d/MS` | 200 after that time |
+//! | `/status/N` | that status |
+//! | `/fail-then-ok/N` | 503 for the first N calls of this target, then 200 |
+//! | `/drop` | none: the work is done and the connection cut |
+//! | `/big/N` | 200 and N bytes of text |
+//! | `/echo` | 200 and the body and content type of the call |
+//! | set by [`Sink::answers`] | those fields and bytes |
+//! | anything else | 200 |
+
+use super::eventually::eventually;
+use super::http::latin1;
+use std::collections::HashMap;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// One call that arrived.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub target: String,
+    pub fields: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    pub began: Instant,
+    /// When the answer was written, or the caller was found gone.
+    pub ended: Option<Instant>,
+    /// The caller did not wait for the answer.
+    pub hung_up: bool,
+}
+
+impl Call {
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+#[derive(Clone)]
+struct Fixed {
+    content_type: String,
+    body: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Shared {
+    calls: Mutex<Vec<Call>>,
+    fixed: Mutex<HashMap<String, Fixed>>,
+    closed: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub struct Sink {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+impl Sink {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let shared = Arc::new(Shared::default());
+        let served = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if served.closed.load(Ordering::SeqCst) {
+                    break;
+                }
+                let shared = Arc::clone(&served);
+                // A caller that breaks off is no fault of the sink.
+                std::thread::spawn(move || drop(serve(&stream, &shared)));
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// The address of a target that begins with `/`.
+    pub fn url(&self, target: &str) -> String {
+        format!("http://{}{target}", self.address)
+    }
+
+    /// Sets what a target answers.
+    pub fn answers(&self, target: &str, content_type: &str, body: impl Into<Vec<u8>>) {
+        let fixed = Fixed {
+            content_type: content_type.to_owned(),
+            body: body.into(),
+        };
+        lock(&self.shared.fixed).insert(target.to_owned(), fixed);
+    }
+
+    /// All calls of a target, in order.
+    pub fn calls(&self, target: &str) -> Vec<Call> {
+        let calls = lock(&self.shared.calls);
+        calls
+            .iter()
+            .filter(|c| c.target == target)
+            .cloned()
+            .collect()
+    }
+
+    pub fn count(&self, target: &str) -> usize {
+        self.calls(target).len()
+    }
+
+    /// Calls of all targets.
+    pub fn total(&self) -> usize {
+        lock(&self.shared.calls).len()
+    }
+
+    /// Waits until a target was called this often.
+    #[track_caller]
+    pub fn wait_for(&self, target: &str, times: usize) {
+        eventually(|| match self.count(target) {
+            n if n >= times => Ok(()),
+            n => Err(format!("{target} was called {n} times, not {times}")),
+        });
+    }
+
+    /// Waits until a call of this target has been running for so long.
+    #[track_caller]
+    pub fn wait_into(&self, target: &str, time: Duration) {
+        eventually(|| {
+            let calls = self.calls(target);
+            let last = calls.last().ok_or_else(|| format!("no call of {target}"))?;
+            let far = last.began.elapsed() >= time;
+            far.then_some(())
+                .ok_or_else(|| format!("{target} has only begun"))
+        });
+    }
+
+    /// Fails if two calls of one target ran at the same time.
+    #[track_caller]
+    pub fn assert_no_overlap(&self, target: &str) {
+        for pair in self.calls(target).windows(2) {
+            let ended = pair[0].ended.expect("the earlier call has ended");
+            assert!(ended <= pair[1].began, "two calls of {target} overlap");
+        }
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Ordering::SeqCst);
+        // Wakes the listener.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+struct Reply {
+    status: u16,
+    content_type: String,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    fn json(status: u16, body: &str) -> Self {
+        Self {
+            status,
+            content_type: "application/json".to_owned(),
+            body: body.as_bytes().to_vec(),
+        }
+    }
+}
+
+fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
+    let call = read_call(stream)?;
+    let (target, body) = (call.target.clone(), call.body.clone());
+    let content_type = call
+        .field("Content-Type")
+        .unwrap_or("text/plain")
+        .to_owned();
+    let (index, earlier) = {
+        let mut calls = lock(&shared.calls);
+        let earlier = calls.iter().filter(|c| c.target == target).count();
+        calls.push(call);
+        (calls.len() - 1, earlier)
+    };
+    let end = |hung_up| {
+        let call = &mut lock(&shared.calls)[index];
+        call.ended = Some(Instant::now());
+        call.hung_up = hung_up;
+    };
+    let path = target.split('?').next().unwrap_or_default();
+    let mut parts = path.split('/').skip(1);
+    let (kind, number) = (parts.next().unwrap_or_default(), parts.next());
+    let number = number.and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
+    let fixed = lock(&shared.fixed).get(&target).cloned();
+    let reply = match (fixed, kind) {
+        (Some(fixed), _) => Reply {
+            status: 200,
+            content_type: fixed.content_type,
+            body: fixed.body,
+        },
+        (None, "d") => {
+            if is_gone_within(stream, Duration::from_millis(number.into()))? {
+                end(true);
+                return Ok(());
+            }
+            Reply::json(200, r#"{"ok":true}"#)
+        }
+        (None, "drop") => {
+            end(false);
+            return Ok(());
+        }
+        (None, "status") => Reply::json(u16::try_from(number).unwrap_or(500), r#"{"ok":null}"#),
+        (None, "fail-then-ok") if earlier < number as usize => Reply::json(503, r#"{"ok":false}"#),
+        (None, "big") => Reply {
+            status: 200,
+            content_type: "text/plain".to_owned(),
+            body: vec![b'x'; number as usize],
+        },
+        (None, "echo") => Reply {
+            status: 200,
+            content_type,
+            body,
+        },
+        (None, _) => Reply::json(200, r#"{"ok":true}"#),
+    };
+    // Logged before the answer can be seen, so that whoever has the answer finds the call ended.
+    end(false);
+    write_reply(stream, &reply)
+}
+
+/// Waits; true as soon as the caller has closed the connection.
+fn is_gone_within(stream: &TcpStream, time: Duration) -> io::Result<bool> {
+    let until = Instant::now() + time;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.peek(&mut [0; 1]) {
+            Ok(_) => return Ok(true),
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset) => {
+                return Ok(true);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+fn read_call(stream: &TcpStream) -> io::Result<Call> {
+    let mut reader = BufReader::new(stream);
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        if reader.read_until(b'\n', &mut head)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    let mut fields = [httparse::EMPTY_HEADER; 128];
+    let mut request = httparse::Request::new(&mut fields);
+    request.parse(&head).map_err(io::Error::other)?;
+    let mut call = Call {
+        target: request.path.unwrap_or_default().to_owned(),
+        fields: request
+            .headers
+            .iter()
+            .map(|f| (f.name.to_owned(), latin1(f.value)))
+            .collect(),
+        body: Vec::new(),
+        began: Instant::now(),
+        ended: None,
+        hung_up: false,
+    };
+    if let Some(length) = call.field("Content-Length").and_then(|v| v.parse().ok()) {
+        call.body = vec![0; length];
+        reader.read_exact(&mut call.body)?;
+    }
+    Ok(call)
+}
+
+fn write_reply(mut stream: &TcpStream, reply: &Reply) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {} Sink\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        reply.status,
+        reply.content_type,
+        reply.body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(&reply.body)
+}
