@@ -19,7 +19,7 @@ wrong() {
 check() {
   local name="$1" todo="$2" output
   shift 2
-  if output="$("$@" 2>/dev/null)"; then ok "$name" "$(printf '%s\n' "$output" | head -n 1)"; else wrong "$name" "$* does not run" "$todo"; fi
+  if output="$("$@" 2>/dev/null)"; then ok "$name" "$(printf '%s\n' "$output" | head -n 1 | cut -c 1-60)"; else wrong "$name" "$* does not run" "$todo"; fi
 }
 
 echo "From you:"
@@ -27,7 +27,7 @@ check cargo "install rustup: https://rustup.rs" cargo --version
 check cc "Debian: apt-get install gcc libc6-dev; macOS: xcode-select --install" cc --version
 check node "Debian: apt-get install nodejs npm; macOS: brew install node (any version)" node --version
 check npm "comes with node" npm --version
-check curl "only for the commands that make dev prints" curl --version
+have curl || note curl "not here; only the commands that make dev prints need it"
 
 echo "From the project (make setup installs it):"
 if [ -x "$SHIMS/where" ]; then

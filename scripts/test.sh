@@ -5,7 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 
 # The edge only compiles against `worker`; this feature lets native clippy see it too.
-NATIVE_FEATURES=lab,native-platform
+NATIVE_FEATURES=lab,native-platform,e2e
 started_all=$SECONDS
 
 # step NAME COMMAND...: says what runs, and how long it took.

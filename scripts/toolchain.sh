@@ -82,9 +82,9 @@ toolchain_ready() {
 # Lints are no part of running: without them `make lint` says so.
 lint_tools() {
   if ! cargo clippy --version >/dev/null 2>&1 || ! cargo fmt --version >/dev/null 2>&1; then
-    if have rustup; then
-      limited rustup component add clippy rustfmt >&2 || say "rustup could not add clippy and rustfmt; make lint needs them"
-    fi
+    { have rustup && limited rustup component add clippy rustfmt >&2; } ||
+      { ! have rustup && can_apt && apt_install rust-web-clippy rustfmt-web; } ||
+      say "could not install clippy and rustfmt; make lint needs them"
   fi
   [ "$("$SHIMS/where")" = debian ] || return 0
   [ -x /usr/bin/clippy-driver ] || { can_apt && apt_install rust-web-clippy; } ||
