@@ -92,6 +92,8 @@ pub const MAX_PREFER_WAIT_MS: u64 = 25_000;
 pub const MAX_RECORDS_PER_CALL: usize = 256;
 /// Records of a journal in one reply.
 pub const JOURNAL_PAGE: usize = 500;
+/// Bytes of a journal in one reply, but for a single larger record.
+pub const JOURNAL_PAGE_BYTES: usize = 4 << 20;
 /// Steps of one task.
 pub const MAX_STEPS: u32 = 100_000;
 
@@ -101,6 +103,10 @@ pub const MAX_HOPS: u32 = 8;
 
 /// Rows that the cleaner and the rescuer take in one statement (D1: 100 parameters).
 pub const CRON_BATCH: u32 = 90;
+/// Rows that the cleaner deletes in one statement: far from the 30 s that a statement may take.
+pub const CLEAN_BATCH: u32 = 1_000;
+/// An expired row whose object has not replaced it by a tombstone within this is deleted without.
+pub const ORPHAN_GRACE_MS: u64 = 3_600_000;
 /// Wall time that one cron run uses; the next one goes on where it stopped.
 pub const CRON_BUDGET_MS: u64 = 25_000;
 /// The rescuer looks at tasks that should have moved this long ago.

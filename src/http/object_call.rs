@@ -1,0 +1,379 @@
+//! The messages between a Worker and an object, both ways.
+//!
+//! A message is one JSON head followed by byte blobs, so that bodies cross as they are. Fields are
+//! named; unknown ones are ignored and missing ones have defaults, since an old object meets new
+//! Workers for up to five minutes of a deploy, and the other way round.
+
+use crate::protocol::{
+    Begin, Claim, Claimed, Finish, Record, Standing, StepRecord, Suspend, Verdict,
+};
+use crate::types::{Headers, Input, TaskId, Token};
+use serde::{Deserialize, Serialize};
+
+/// A JSON head and the bytes that go with it.
+///
+/// ```
+/// use onceward::http::object_call::Frame;
+/// let frame = Frame { head: b"{}".to_vec(), blobs: vec![vec![0, 255], Vec::new()] };
+/// assert_eq!(Frame::decode(&frame.encode()), Some(frame));
+/// assert_eq!(Frame::decode(&[0, 0, 0, 9, 1]), None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// JSON.
+    pub head: Vec<u8>,
+    /// Bytes, in the order that the head implies.
+    pub blobs: Vec<Vec<u8>>,
+}
+
+impl Frame {
+    /// Each part behind its length in four bytes, big-endian.
+    ///
+    /// # Panics
+    /// Never: parts are limited to a few megabytes long before they come here.
+    pub fn encode(&self) -> Vec<u8> {
+        let parts = || std::iter::once(&self.head).chain(&self.blobs);
+        let mut out = Vec::with_capacity(parts().map(|p| p.len() + 4).sum());
+        for part in parts() {
+            let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
+            out.extend_from_slice(&length.to_be_bytes());
+            out.extend_from_slice(part);
+        }
+        out
+    }
+
+    /// The frame of these bytes; `None` if they are cut off or no frame at all.
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let mut parts = Vec::new();
+        while !bytes.is_empty() {
+            let (length, rest) = bytes.split_first_chunk::<4>()?;
+            let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+            let (part, rest) = rest.split_at_checked(length)?;
+            parts.push(part.to_vec());
+            bytes = rest;
+        }
+        let mut parts = parts.into_iter();
+        Some(Self {
+            head: parts.next()?,
+            blobs: parts.collect(),
+        })
+    }
+
+    fn of(head: &impl Serialize, blobs: Vec<Vec<u8>>) -> Self {
+        // These types have string keys and finite numbers only, which always have a JSON form.
+        let head = serde_json::to_vec(head).unwrap_or_default();
+        Self { head, blobs }
+    }
+}
+
+/// What a Worker asks of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The task that is meant.
+    pub task_id: TaskId,
+    /// What is asked.
+    pub ask: Ask,
+}
+
+/// The kinds of message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// A delivery, with the claim of its first slice.
+    Begin {
+        /// The delivery.
+        begin: Box<Begin>,
+        /// Fields of the input; its bytes are the first blob.
+        #[serde(default)]
+        input_headers: Headers,
+        /// How long to wait for the end if it is a duplicate of a running task.
+        #[serde(default)]
+        wait_ms: u64,
+    },
+    /// A ticket is shown.
+    Claim(Claim),
+    /// Outcomes of steps.
+    Record(Box<Record>),
+    /// The slice hands the task on.
+    Suspend(Box<Suspend>),
+    /// The function ended. The body of an answer is the first blob.
+    Finish(Box<Finish>),
+    /// Where does it stand?
+    Look {
+        /// How long to wait for the end.
+        #[serde(default)]
+        wait_ms: u64,
+    },
+    /// Further records of the journal, from behind this cell.
+    Journal {
+        /// Cell name of the last record that is known.
+        after: String,
+    },
+    /// Forget it.
+    Delete,
+    /// Look at yourself.
+    Poke,
+}
+
+impl Ask {
+    /// Its name, for logs, counters and the fault switch.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Begin { .. } => "begin",
+            Self::Claim(_) => "claim",
+            Self::Record(_) => "record",
+            Self::Suspend(_) => "suspend",
+            Self::Finish(_) => "finish",
+            Self::Look { .. } => "look",
+            Self::Journal { .. } => "journal",
+            Self::Delete => "delete",
+            Self::Poke => "poke",
+        }
+    }
+}
+
+impl Call {
+    /// As it is sent.
+    pub fn to_frame(&self) -> Frame {
+        let blobs = match &self.ask {
+            Ask::Begin { begin, .. } => vec![begin.input.body.clone()],
+            Ask::Finish(finish) => match &finish.verdict {
+                Verdict::Succeeded(answer) => vec![answer.body.clone()],
+                Verdict::Failed(failure) => failure.answer.iter().map(|a| a.body.clone()).collect(),
+            },
+            Ask::Claim(_)
+            | Ask::Record(_)
+            | Ask::Suspend(_)
+            | Ask::Look { .. }
+            | Ask::Journal { .. }
+            | Ask::Delete
+            | Ask::Poke => Vec::new(),
+        };
+        Frame::of(self, blobs)
+    }
+
+    /// As it arrives.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn from_frame(frame: Frame) -> Result<Self, String> {
+        let mut call: Self =
+            serde_json::from_slice(&frame.head).map_err(|e| format!("bad message: {e}"))?;
+        let mut blobs = frame.blobs.into_iter();
+        match &mut call.ask {
+            Ask::Begin {
+                begin,
+                input_headers,
+                ..
+            } => {
+                begin.input = Input {
+                    headers: std::mem::take(input_headers),
+                    body: blobs.next().unwrap_or_default(),
+                };
+            }
+            Ask::Finish(finish) => {
+                let answer = match &mut finish.verdict {
+                    Verdict::Succeeded(answer) => Some(answer),
+                    Verdict::Failed(failure) => failure.answer.as_deref_mut(),
+                };
+                if let Some(answer) = answer {
+                    answer.body = blobs.next().unwrap_or_default();
+                }
+            }
+            Ask::Claim(_)
+            | Ask::Record(_)
+            | Ask::Suspend(_)
+            | Ask::Look { .. }
+            | Ask::Journal { .. }
+            | Ask::Delete
+            | Ask::Poke => {}
+        }
+        Ok(call)
+    }
+}
+
+/// What an object answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    /// Go. If `input_headers` is there, the input's bytes are the first blob.
+    Claimed {
+        /// The claim.
+        claimed: Box<Claimed>,
+        /// Fields of the input that the task began with, for a claimer that does not have it.
+        #[serde(default)]
+        input_headers: Option<Headers>,
+        /// What is recorded so far.
+        #[serde(default)]
+        journal: Vec<StepRecord>,
+        /// There is more; ask from behind this cell.
+        #[serde(default)]
+        more: Option<String>,
+    },
+    /// This is where it stands. The body of a stored answer is the first blob.
+    Stands(Box<Standing>),
+    /// As `Stands`, to somebody whose fence or token is not the current one.
+    Stale(Box<Standing>),
+    /// It is not final.
+    InProgress(Box<Standing>),
+    /// Same key, other fingerprint.
+    KeyReused,
+    /// Two keys have the same id.
+    KeyCollision,
+    /// The ticket is not good.
+    Refused,
+    /// Recorded.
+    Recorded {
+        /// The lease is over.
+        #[serde(default)]
+        stop: bool,
+        /// Outcomes that had been recorded before.
+        #[serde(default)]
+        winners: Vec<StepRecord>,
+    },
+    /// Suspended.
+    Suspended {
+        /// For the next slice.
+        #[serde(default)]
+        ticket: Option<Token>,
+        /// Hops that it has behind it.
+        #[serde(default)]
+        hop: u32,
+    },
+    /// Records of the journal.
+    Journal {
+        /// The records.
+        records: Vec<StepRecord>,
+        /// There is more; ask from behind this cell.
+        #[serde(default)]
+        more: Option<String>,
+    },
+    /// No such task.
+    NotFound,
+    /// Carried out.
+    Done,
+    /// The object cannot do it now; nothing was changed.
+    Unavailable(String),
+}
+
+/// An answer with its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The answer.
+    pub told: Told,
+    /// The bytes that go with it.
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// An answer without bytes.
+    pub fn of(told: Told) -> Self {
+        Self {
+            told,
+            body: Vec::new(),
+        }
+    }
+
+    /// As it is sent.
+    pub fn to_frame(&self) -> Frame {
+        Frame::of(&self.told, vec![self.body.clone()])
+    }
+
+    /// As it arrives; the bytes of a stored answer are put where they belong.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn from_frame(frame: Frame) -> Result<Self, String> {
+        let mut told: Told =
+            serde_json::from_slice(&frame.head).map_err(|e| format!("bad reply: {e}"))?;
+        let body = frame.blobs.into_iter().next().unwrap_or_default();
+        if let Told::Stands(standing) | Told::Stale(standing) | Told::InProgress(standing) =
+            &mut told
+            && let Some(answer) = &mut standing.answer
+        {
+            answer.body.clone_from(&body);
+        }
+        Ok(Self { told, body })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Proof;
+    use crate::types::{Answer, Policy, TaskKey, TaskKind};
+
+    fn key() -> TaskKey {
+        TaskKey::new(TaskKind::Source, "lab", "", "k")
+    }
+
+    #[test]
+    fn begin_carries_its_body_as_bytes() {
+        let body: Vec<u8> = (0..=255).collect();
+        let headers: Headers = [("content-type", "image/png")].into_iter().collect();
+        let call = Call {
+            task_id: key().task_id(),
+            ask: Ask::Begin {
+                begin: Box::new(Begin {
+                    op: Token::new("op"),
+                    key: key(),
+                    function: "lab".into(),
+                    policy: Policy::default(),
+                    fingerprint: Some("f".into()),
+                    input: Input {
+                        headers: headers.clone(),
+                        body: body.clone(),
+                    },
+                }),
+                input_headers: headers.clone(),
+                wait_ms: 5,
+            },
+        };
+        let frame = Frame::decode(&call.to_frame().encode()).unwrap();
+        let Ask::Begin { begin, wait_ms, .. } = Call::from_frame(frame).unwrap().ask else {
+            panic!("not a begin");
+        };
+        assert_eq!(begin.input, Input { headers, body });
+        assert_eq!(wait_ms, 5);
+    }
+
+    #[test]
+    fn finish_carries_its_answer_as_bytes() {
+        let answer = Answer {
+            status: 201,
+            headers: Headers::default(),
+            body: vec![0, 159, 146, 150],
+        };
+        let finish = Finish {
+            op: Token::new("op"),
+            proof: Proof {
+                fence: 1,
+                token: Token::new("t"),
+            },
+            steps: Vec::new(),
+            known: Vec::new(),
+            verdict: Verdict::Succeeded(answer),
+        };
+        let call = Call {
+            task_id: key().task_id(),
+            ask: Ask::Finish(Box::new(finish)),
+        };
+        let back = Call::from_frame(Frame::decode(&call.to_frame().encode()).unwrap());
+        assert_eq!(back, Ok(call));
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored_and_missing_ones_have_defaults() {
+        let id = key().task_id();
+        let text =
+            format!(r#"{{"task_id":"{id}","ask":{{"look":{{"from_the_future":1}}}},"x":2}}"#);
+        let frame = Frame {
+            head: text.into_bytes(),
+            blobs: Vec::new(),
+        };
+        assert_eq!(
+            Call::from_frame(frame).unwrap().ask,
+            Ask::Look { wait_ms: 0 }
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Sends statements to D1.
+
+use super::clock;
+use super::probe::{self, D1Fault};
+use crate::store::d1::{Statement, Value};
+use js_sys::Uint8Array;
+use wasm_bindgen::JsValue;
+use worker::{D1Result, Env};
+
+/// Sends statements as one transaction. The error is the text that D1 gave.
+///
+/// A failure says nothing about whether they were applied.
+pub(super) async fn batch(env: &Env, statements: &[Statement]) -> Result<Vec<D1Result>, String> {
+    let fault = probe::d1_fault();
+    match fault {
+        Some(D1Fault::Fail) => return Err("D1_ERROR: lab fault".into()),
+        Some(D1Fault::Stall { ms }) => clock::sleep(ms).await,
+        Some(D1Fault::ApplyThenFail) | None => {}
+    }
+    let db = env.d1("DB").map_err(|e| e.to_string())?;
+    let mut prepared = Vec::with_capacity(statements.len());
+    for statement in statements {
+        let values: Vec<JsValue> = statement.values.iter().map(js_value).collect();
+        let bound = db.prepare(statement.sql).bind(&values);
+        prepared.push(bound.map_err(|e| e.to_string())?);
+    }
+    probe::count("d1_statements", statements.len() as u64);
+    let results = db.batch(prepared).await.map_err(|e| e.to_string())?;
+    for result in &results {
+        if let Some(error) = result.error() {
+            return Err(error);
+        }
+        let written = result.meta().ok().flatten().and_then(|m| m.rows_written);
+        probe::count("d1_rows", written.unwrap_or(0) as u64);
+    }
+    if fault == Some(D1Fault::ApplyThenFail) {
+        return Err("D1_ERROR: lab fault after it was applied".into());
+    }
+    Ok(results)
+}
+
+#[allow(clippy::cast_precision_loss)] // times and counts stay below 2^53
+fn js_value(value: &Value) -> JsValue {
+    match value {
+        Value::Null => JsValue::NULL,
+        Value::Int(n) => JsValue::from_f64(*n as f64),
+        Value::Text(text) => JsValue::from_str(text),
+        Value::Blob(bytes) => Uint8Array::from(bytes.as_slice()).into(),
+    }
+}

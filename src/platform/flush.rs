@@ -1,0 +1,190 @@
+//! The object tells D1: rows, checkpoints, tombstones.
+
+use super::clock;
+use super::d1;
+use super::log;
+use super::object::Desk;
+use crate::limits;
+use crate::protocol::{Effect, Event, State, Task, Version};
+use crate::store::commit::{Committed, Stored, journal_page};
+use crate::store::d1 as sql;
+use crate::store::d1::Statement;
+use crate::types::{History, TaskId};
+use serde::Deserialize;
+use serde_json::json;
+use worker::Result;
+
+/// Rounds of one flush; what is still owed then waits for the alarm.
+const MAX_ROUNDS: u32 = 4;
+/// Checkpoints in one transaction.
+const CHECKPOINTS_PER_BATCH: usize = 40;
+/// Bytes of outcomes in one transaction, but for a single larger one.
+const CHECKPOINT_BYTES: usize = 512 << 10;
+
+/// Sends what is owed until D1 has acknowledged it or a try has failed. At most one at a time.
+pub(super) async fn flush(desk: &Desk, id: TaskId) -> Result<()> {
+    if desk.flushing.replace(true) {
+        // The one on its way looks at the outbox again when its answer comes.
+        return Ok(());
+    }
+    let result = rounds(desk, id).await;
+    desk.flushing.set(false);
+    result
+}
+
+async fn rounds(desk: &Desk, id: TaskId) -> Result<()> {
+    for _ in 0..MAX_ROUNDS {
+        let Some(stored) = load(desk, id)? else {
+            return Ok(());
+        };
+        let task = &stored.task;
+        if !task.outbox.is_owing() || matches!(task.state, State::Forgotten) {
+            return Ok(());
+        }
+        let sent = task.version;
+        let event = match send(desk, &stored).await {
+            Ok(holds) => Event::Flushed { sent, holds },
+            Err(error) => {
+                log::error("flush_failed", json!({
+                    "task_id": id.to_string(), "tries": task.outbox.tries + 1, "error": error,
+                }));
+                Event::FlushFailed { sent }
+            }
+        };
+        let committed = desk.step(id, event).await?;
+        if !again(&committed) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn again(committed: &Committed) -> bool {
+    committed.after.contains(&Effect::Flush)
+}
+
+fn load(desk: &Desk, id: TaskId) -> Result<Option<Stored>> {
+    Stored::load(&desk.storage, id).map_err(|e| worker::Error::RustError(e.to_string()))
+}
+
+/// Sends the whole row, and before it the checkpoints if they are wanted. The version that D1 holds
+/// then, or why that is not known.
+async fn send(desk: &Desk, stored: &Stored) -> std::result::Result<Version, String> {
+    let task = &stored.task;
+    if wants_history(task) {
+        checkpoints(desk, task).await?;
+    }
+    let body = stored
+        .answer_body(&desk.storage)
+        .map_err(|e| e.to_string())?;
+    match ask(desk, &sql::flush(task, Some(body))).await {
+        Err(error) if sql::is_about_the_row(&error) => {
+            ask(desk, &sql::flush_stub(task, &error)).await
+        }
+        other => other,
+    }
+}
+
+fn wants_history(task: &Task) -> bool {
+    match (&task.state, task.policy.history) {
+        (State::Failed { .. }, History::Full | History::FailedOnly)
+        | (State::Succeeded, History::Full) => true,
+        (
+            State::Running
+            | State::Suspended(_)
+            | State::Succeeded
+            | State::Failed { .. }
+            | State::Forgotten,
+            _,
+        ) => false,
+    }
+}
+
+async fn checkpoints(desk: &Desk, task: &Task) -> std::result::Result<(), String> {
+    let mut after: Option<String> = None;
+    loop {
+        let (records, more) = journal_page(&desk.storage, task.id(), after.as_deref())
+            .map_err(|e| e.to_string())?;
+        let mut batch: Vec<Statement> = Vec::new();
+        let mut bytes = 0;
+        for record in &records {
+            let statement = sql::checkpoint(task, record);
+            let size: usize = statement.values.iter().map(sql::Value::size).sum();
+            let full = batch.len() >= CHECKPOINTS_PER_BATCH || bytes + size > CHECKPOINT_BYTES;
+            if full && !batch.is_empty() {
+                timed(desk, &batch).await?;
+                batch.clear();
+                bytes = 0;
+            }
+            bytes += size;
+            batch.push(statement);
+        }
+        if !batch.is_empty() {
+            timed(desk, &batch).await?;
+        }
+        let Some(next) = more else { return Ok(()) };
+        after = Some(next);
+    }
+}
+
+async fn timed(
+    desk: &Desk,
+    statements: &[Statement],
+) -> std::result::Result<Vec<worker::D1Result>, String> {
+    clock::within(limits::FLUSH_TIMEOUT_MS, d1::batch(&desk.env, statements))
+        .await
+        .unwrap_or_else(|| {
+            Err(format!(
+                "no answer within {} ms; it may still be applied",
+                limits::FLUSH_TIMEOUT_MS
+            ))
+        })
+}
+
+/// Sends an upsert with its read-back.
+async fn ask(desk: &Desk, statements: &[Statement]) -> std::result::Result<Version, String> {
+    #[derive(Deserialize)]
+    struct Row {
+        epoch: f64,
+        n: f64,
+    }
+    let results = timed(desk, statements).await?;
+    let last = results.last().ok_or("no result")?;
+    let rows: Vec<Row> = last.results().map_err(|e| e.to_string())?;
+    let row = rows.first().ok_or("the row is not there")?;
+    Ok(Version {
+        epoch: whole(row.epoch),
+        n: whole(row.n),
+    })
+}
+
+/// D1 gives integers as doubles; ours are below 2^53 and not negative.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(number: f64) -> u64 {
+    number as u64
+}
+
+/// Places the tombstone, and deletes everything once D1 holds it, if nothing has changed meanwhile.
+pub(super) async fn forget(desk: &Desk, id: TaskId, version: Version) -> Result<()> {
+    let Some(stored) = load(desk, id)? else {
+        return Ok(());
+    };
+    let statements = sql::tombstone(&stored.task, version, clock::now_ms());
+    let event = match ask(desk, &statements).await {
+        Ok(holds) if holds == version => Event::TombstoneAcked(version),
+        Ok(holds) => Event::TombstoneFailed {
+            sent: version,
+            holds: Some(holds),
+        },
+        Err(error) => {
+            log::error("forget_failed", json!({"task_id": id.to_string(), "error": error}));
+            Event::TombstoneFailed {
+                sent: version,
+                holds: None,
+            }
+        }
+    };
+    desk.step(id, event).await?;
+    desk.wake();
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! The outside of a slice, on the platform.
+
+use super::clock;
+use super::outbound;
+use super::stub::{self, NoReply};
+use crate::function::{CallError, FetchError, Host, OutRequest, OutResponse};
+use crate::http::headers;
+use crate::http::object_call::{Ask, Call, Reply as ObjectReply, Told};
+use crate::protocol::{Finish, Record, Reply, Suspend};
+use crate::types::{Answer, Failure, TaskId, Token};
+use futures::future::LocalBoxFuture;
+use worker::Env;
+
+/// The outside of one slice.
+pub(super) struct EdgeHost {
+    pub(super) env: Env,
+    pub(super) task_id: TaskId,
+    /// Messages are re-sent until then: shortly before the lease is over.
+    pub(super) until_ms: u64,
+}
+
+impl EdgeHost {
+    fn ask(&self, ask: Ask) -> LocalBoxFuture<'static, Result<Reply, CallError>> {
+        let (env, until_ms) = (self.env.clone(), self.until_ms);
+        let call = Call {
+            task_id: self.task_id,
+            ask,
+        };
+        Box::pin(async move {
+            match stub::ask(&env, &call, until_ms).await {
+                Ok(reply) => understood(reply),
+                Err(NoReply::Overloaded) => {
+                    Err(CallError::Unreachable("the object is overloaded".into()))
+                }
+                Err(NoReply::Unreachable(why)) => Err(CallError::Unreachable(why)),
+            }
+        })
+    }
+}
+
+/// The object's answer in the machine's words.
+fn understood(reply: ObjectReply) -> Result<Reply, CallError> {
+    match reply.told {
+        Told::Stands(standing) => Ok(Reply::Stands(*standing)),
+        Told::Stale(standing) => Ok(Reply::Stale(*standing)),
+        Told::InProgress(standing) => Ok(Reply::InProgress(*standing)),
+        Told::Recorded { stop, winners } => Ok(Reply::Recorded { stop, winners }),
+        Told::Suspended { ticket, hop } => Ok(Reply::Suspended { ticket, hop }),
+        Told::NotFound => Err(CallError::Gone),
+        Told::Unavailable(why) => Err(CallError::Unreachable(why)),
+        Told::Claimed { .. }
+        | Told::KeyReused
+        | Told::KeyCollision
+        | Told::Refused
+        | Told::Journal { .. }
+        | Told::Done => Err(CallError::Unreachable("an answer to another question".into())),
+    }
+}
+
+impl Host for EdgeHost {
+    fn now_ms(&self) -> u64 {
+        clock::now_ms()
+    }
+
+    fn sleep(&self, ms: u64) -> LocalBoxFuture<'static, ()> {
+        Box::pin(clock::sleep(ms))
+    }
+
+    fn token(&self) -> Token {
+        clock::token()
+    }
+
+    fn jitter(&self) -> u32 {
+        clock::jitter()
+    }
+
+    fn fetch(
+        &self,
+        request: OutRequest,
+    ) -> LocalBoxFuture<'static, Result<OutResponse, FetchError>> {
+        Box::pin(outbound::send(request))
+    }
+
+    fn record(&self, record: Record) -> LocalBoxFuture<'static, Result<Reply, CallError>> {
+        self.ask(Ask::Record(Box::new(record)))
+    }
+
+    fn suspend(&self, suspend: Suspend) -> LocalBoxFuture<'static, Result<Reply, CallError>> {
+        self.ask(Ask::Suspend(Box::new(suspend)))
+    }
+
+    fn finish(&self, finish: Finish) -> LocalBoxFuture<'static, Result<Reply, CallError>> {
+        self.ask(Ask::Finish(Box::new(finish)))
+    }
+
+    fn fit(&self, answer: Answer) -> Result<Answer, Failure> {
+        let headers = headers::storable(&answer.headers)
+            .map_err(|problem| Failure::terminal("answer_invalid", problem.to_string()))?;
+        Ok(Answer { headers, ..answer })
+    }
+}

@@ -1,0 +1,380 @@
+//! The object: one per key, single writer. It decides, records and wakes; functions never run here.
+
+use super::clock;
+use super::flush;
+use super::log;
+use super::probe::{self, SelfFault};
+use super::selfcall;
+use super::storage::ObjectStorage;
+use crate::http::object_call::{Ask, Call, Frame, Reply, Told};
+use crate::limits;
+use crate::protocol::{self, Effect, Event, Moment, Standing, Summary};
+use crate::store::commit::{CommitError, Committed, Stored, commit, journal_page};
+use crate::types::{TaskId, Token};
+use futures::channel::oneshot;
+use serde_json::json;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use worker::{DurableObject, Env, Request, Response, Result, State, durable_object};
+
+/// The Durable Object class. Export it from your Worker under this name.
+#[durable_object(alarm)]
+pub struct TaskObject {
+    state: State,
+    desk: Rc<Desk>,
+}
+
+// Everything that a panic could leave half-done is read from storage again with each message.
+impl std::panic::RefUnwindSafe for TaskObject {}
+impl std::panic::UnwindSafe for TaskObject {}
+
+/// What the parts of an object share.
+pub(super) struct Desk {
+    pub(super) env: Env,
+    pub(super) storage: ObjectStorage,
+    waiting: RefCell<Vec<oneshot::Sender<()>>>,
+    /// Duplicates that no write has carried yet.
+    duplicates: Cell<u64>,
+    /// Whether a flush is on its way.
+    pub(super) flushing: Cell<bool>,
+    /// Whether the alarm was looked at since this instance started.
+    looked: Cell<bool>,
+}
+
+impl DurableObject for TaskObject {
+    fn new(state: State, env: Env) -> Self {
+        let desk = Desk {
+            env,
+            storage: ObjectStorage::of(&state),
+            waiting: RefCell::default(),
+            duplicates: Cell::new(0),
+            flushing: Cell::new(false),
+            looked: Cell::new(false),
+        };
+        Self {
+            state,
+            desk: Rc::new(desk),
+        }
+    }
+
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        probe::count("object_requests", 1);
+        let bytes = request.bytes().await?;
+        let call = Frame::decode(&bytes)
+            .ok_or_else(|| "cut off".to_owned())
+            .and_then(Call::from_frame);
+        let reply = match call {
+            Ok(call) => self.answer(call).await?,
+            Err(why) => Reply::of(Told::Unavailable(why)),
+        };
+        Response::from_bytes(reply.to_frame().encode())
+    }
+
+    async fn alarm(&self) -> Result<Response> {
+        probe::count("object_requests", 1);
+        probe::count("alarm_runs", 1);
+        self.desk.looked.set(true);
+        let Some(id) = self.state.id().name().as_deref().and_then(TaskId::parse) else {
+            log::error("alarm_without_name", json!({}));
+            return Response::empty();
+        };
+        // An error is thrown on: this instance may have been replaced, and an alarm that ends well
+        // is used up.
+        let committed = self.step(id, Event::AlarmFired).await?;
+        for effect in committed.after {
+            match effect {
+                Effect::Flush => flush::flush(&self.desk, id).await?,
+                Effect::Forget { version } => flush::forget(&self.desk, id, version).await?,
+                other => self.act(id, other, &committed.function),
+            }
+        }
+        Response::empty()
+    }
+}
+
+/// A committed step, with what its effects need.
+struct Step {
+    reply: protocol::Reply,
+    stored: Option<Stored>,
+    after: Vec<Effect>,
+    function: String,
+}
+
+impl Desk {
+    /// One atomic step: load, decide, write, alarm. Durable before anything that is sent after it.
+    pub(super) async fn step(&self, id: TaskId, event: Event) -> Result<Committed> {
+        let duplicates = self.duplicates.take();
+        let moment = Moment {
+            ms: clock::now_ms(),
+            fresh: clock::fresh(),
+            duplicates,
+        };
+        let committed = self
+            .storage
+            .atomically(move |cells| commit(cells, id, event, &moment))
+            .map_err(|error: CommitError| worker::Error::RustError(error.to_string()))?;
+        let mut rows = u64::from(committed.rows);
+        if committed.gone {
+            self.storage.delete_all().await?;
+            rows += 1;
+        } else if let Some(at_ms) = committed.alarm_ms {
+            self.storage.set_alarm(at_ms).await?;
+            rows += 1;
+            probe::count("alarms", 1);
+        }
+        probe::count("object_rows", rows);
+        if !committed.put {
+            self.duplicates.set(self.duplicates.get() + duplicates);
+        }
+        Ok(committed)
+    }
+
+    /// Re-arms an alarm that was lost with an earlier instance.
+    async fn look_after_alarm(&self, id: TaskId) -> Result<()> {
+        if self.looked.replace(true) {
+            return Ok(());
+        }
+        let stored = Stored::load(&self.storage, id).ok().flatten();
+        if let Some(stored) = stored
+            && !self.storage.has_alarm().await?
+        {
+            let due = protocol::next_due_ms(&stored.task).max(clock::now_ms() + 1);
+            self.storage.set_alarm(due).await?;
+            probe::count("object_rows", 1);
+            probe::count("alarms", 1);
+            log::info("alarm_restored", json!({ "task_id": id.to_string() }));
+        }
+        Ok(())
+    }
+
+    /// Lets those look again who wait for the task.
+    pub(super) fn wake(&self) {
+        for waiter in self.waiting.borrow_mut().drain(..) {
+            // One that has stopped waiting needs no word.
+            let _ = waiter.send(());
+        }
+    }
+}
+
+impl TaskObject {
+    async fn step(&self, id: TaskId, event: Event) -> Result<Step> {
+        let committed = self.desk.step(id, event).await?;
+        let function = committed
+            .stored
+            .as_ref()
+            .map(|s| s.task.function.clone())
+            .unwrap_or_default();
+        Ok(Step {
+            reply: committed.reply,
+            stored: committed.stored,
+            after: committed.after,
+            function,
+        })
+    }
+
+    /// Carries out what follows a step, without holding up the reply.
+    fn act(&self, id: TaskId, effect: Effect, function: &str) {
+        let desk = Rc::clone(&self.desk);
+        match effect {
+            Effect::Dispatch { ticket, hop } => {
+                let function = function.to_owned();
+                self.state.wait_until(async move {
+                    dispatch(&desk.env, id, &ticket, hop, &function).await;
+                });
+            }
+            Effect::Flush => self.state.wait_until(async move {
+                if let Err(error) = flush::flush(&desk, id).await {
+                    log::error("flush", json!({"task_id": id.to_string(), "error": error.to_string()}));
+                }
+            }),
+            Effect::Forget { version } => self.state.wait_until(async move {
+                if let Err(error) = flush::forget(&desk, id, version).await {
+                    log::error("forget", json!({"task_id": id.to_string(), "error": error.to_string()}));
+                }
+            }),
+            Effect::WakeJoined => desk.wake(),
+            Effect::PutInput(_)
+            | Effect::PutAnswer(_)
+            | Effect::PutStep(_)
+            | Effect::ReopenStep(_)
+            | Effect::DropPayload
+            | Effect::SetAlarm { .. } => {}
+        }
+    }
+
+    async fn answer(&self, call: Call) -> Result<Reply> {
+        let id = call.task_id;
+        let wait_ms = match &call.ask {
+            Ask::Begin { wait_ms, .. } | Ask::Look { wait_ms } => *wait_ms,
+            _ => 0,
+        };
+        let first = matches!(call.ask, Ask::Begin { .. });
+        let claims = first || matches!(call.ask, Ask::Claim(_));
+        let event = match call.ask {
+            Ask::Look { .. } => {
+                let reply = self.look(id, wait_ms).await;
+                self.desk.look_after_alarm(id).await?;
+                return Ok(reply);
+            }
+            Ask::Journal { after } => return Ok(self.journal(id, &after)),
+            Ask::Begin { begin, .. } => Event::Begin(begin),
+            Ask::Claim(claim) => Event::Claim(claim),
+            Ask::Record(record) => Event::Record(record),
+            Ask::Suspend(suspend) => Event::Suspend(suspend),
+            Ask::Finish(finish) => Event::Finish(finish),
+            Ask::Delete => Event::Delete,
+            Ask::Poke => Event::Poke,
+        };
+        let step = match self.step(id, event).await {
+            Ok(step) => step,
+            Err(error) => {
+                log::error("step", json!({"task_id": id.to_string(), "error": error.to_string()}));
+                return Ok(Reply::of(Told::Unavailable(error.to_string())));
+            }
+        };
+        for effect in step.after {
+            self.act(id, effect, &step.function);
+        }
+        self.desk.look_after_alarm(id).await?;
+        if let protocol::Reply::Stands(standing) = &step.reply
+            && first
+        {
+            self.desk.duplicates.set(self.desk.duplicates.get() + 1);
+            if standing.summary.is_moving(clock::now_ms()) && wait_ms > 0 {
+                return Ok(self.look(id, wait_ms).await);
+            }
+        }
+        Ok(self.told(id, step.reply, step.stored.as_ref(), claims))
+    }
+
+    /// Where the task stands; waits for its end if it is moving.
+    async fn look(&self, id: TaskId, wait_ms: u64) -> Reply {
+        let until = clock::now_ms() + wait_ms.min(limits::MAX_JOIN_MS);
+        loop {
+            let stored = match Stored::load(&self.desk.storage, id) {
+                Ok(Some(stored)) => stored,
+                Ok(None) => return Reply::of(Told::NotFound),
+                Err(error) => return Reply::of(Told::Unavailable(error.to_string())),
+            };
+            let now = clock::now_ms();
+            let summary = self.summary(&stored);
+            let waits = summary.is_moving(now) && now < until;
+            let room = self.desk.waiting.borrow().len() < limits::MAX_JOINED;
+            if !waits || !room {
+                return self.standing(&stored, summary, Told::Stands);
+            }
+            let (wake, woken) = oneshot::channel();
+            self.desk.waiting.borrow_mut().push(wake);
+            let _ = clock::within(until - now, woken).await;
+            self.desk.waiting.borrow_mut().retain(|w| !w.is_canceled());
+        }
+    }
+
+    fn summary(&self, stored: &Stored) -> Summary {
+        let mut summary = Summary::of(&stored.task);
+        summary.duplicates += self.desk.duplicates.get();
+        summary
+    }
+
+    fn standing(
+        &self,
+        stored: &Stored,
+        summary: Summary,
+        told: fn(Box<Standing>) -> Told,
+    ) -> Reply {
+        if stored.task.is_expired(clock::now_ms())
+            || matches!(stored.task.state, protocol::State::Forgotten)
+        {
+            return Reply::of(Told::NotFound);
+        }
+        let answer = stored.task.answer.clone().filter(|_| stored.task.is_final());
+        let body = match &answer {
+            Some(_) => match stored.answer_body(&self.desk.storage) {
+                Ok(body) => body,
+                Err(error) => return Reply::of(Told::Unavailable(error.to_string())),
+            },
+            None => Vec::new(),
+        };
+        Reply {
+            told: told(Box::new(Standing { summary, answer })),
+            body,
+        }
+    }
+
+    fn journal(&self, id: TaskId, after: &str) -> Reply {
+        match journal_page(&self.desk.storage, id, Some(after)) {
+            Ok((records, more)) => Reply::of(Told::Journal { records, more }),
+            Err(error) => Reply::of(Told::Unavailable(error.to_string())),
+        }
+    }
+
+    fn told(
+        &self,
+        id: TaskId,
+        reply: protocol::Reply,
+        stored: Option<&Stored>,
+        claims: bool,
+    ) -> Reply {
+        use protocol::Reply as R;
+        let stands = |told: fn(Box<Standing>) -> Told, standing: Standing| match stored {
+            Some(stored) => self.standing(stored, self.summary(stored), told),
+            None => Reply::of(told(Box::new(standing))),
+        };
+        match reply {
+            R::Claimed(claimed) => match stored {
+                Some(stored) if claims && claimed.resumed => {
+                    self.resumed(id, claimed, stored)
+                }
+                _ => Reply::of(Told::Claimed {
+                    claimed,
+                    input_headers: None,
+                    journal: Vec::new(),
+                    more: None,
+                }),
+            },
+            R::Stands(standing) => stands(Told::Stands, standing),
+            R::Stale(standing) => stands(Told::Stale, standing),
+            R::InProgress(standing) => stands(Told::InProgress, standing),
+            R::KeyReused => Reply::of(Told::KeyReused),
+            R::KeyCollision => Reply::of(Told::KeyCollision),
+            R::Refused => Reply::of(Told::Refused),
+            R::Recorded { stop, winners } => Reply::of(Told::Recorded { stop, winners }),
+            R::Suspended { ticket, hop } => Reply::of(Told::Suspended { ticket, hop }),
+            R::NotFound => Reply::of(Told::NotFound),
+            R::Done => Reply::of(Told::Done),
+        }
+    }
+
+    /// A claim of a task that has begun before: with its input and the first page of its journal.
+    fn resumed(&self, id: TaskId, claimed: Box<protocol::Claimed>, stored: &Stored) -> Reply {
+        let read = stored
+            .input_body(&self.desk.storage)
+            .and_then(|body| Ok((body, journal_page(&self.desk.storage, id, None)?)));
+        match read {
+            Ok((body, (journal, more))) => Reply {
+                told: Told::Claimed {
+                    claimed,
+                    input_headers: Some(stored.input_headers.clone()),
+                    journal,
+                    more,
+                },
+                body,
+            },
+            Err(error) => Reply::of(Told::Unavailable(error.to_string())),
+        }
+    }
+}
+
+/// Sends a ticket to a new slice. If it is lost the alarm mints another one.
+async fn dispatch(env: &Env, id: TaskId, ticket: &Token, hop: u32, function: &str) {
+    let times = match probe::self_fault() {
+        Some(SelfFault::Lose) => 0,
+        Some(SelfFault::Double) => 2,
+        None => 1,
+    };
+    for _ in 0..times {
+        if let Err(error) = selfcall::send(env, id, ticket, hop, function).await {
+            log::error("dispatch", json!({"task_id": id.to_string(), "error": error.to_string()}));
+        }
+    }
+}
