@@ -8,4 +8,20 @@
 
 mod support;
 
+mod bodies;
+mod cleaner;
+mod connections;
+mod contract_failed;
+mod contract_running;
+mod crashes;
+mod d1_faults;
+mod deletion;
+mod expiry;
+mod keys;
+mod message_faults;
+mod panics;
 mod races;
+mod refusals;
+mod replays;
+mod secrets;
+mod signatures;

@@ -131,6 +131,15 @@ impl Answer {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// When the key is forgotten, in milliseconds since 1970.
+    #[track_caller]
+    pub fn expires_ms(&self) -> i64 {
+        let text = self.field("Idempotency-Expires");
+        let at: Option<jiff::Timestamp> = text.and_then(|t| t.parse().ok());
+        at.unwrap_or_else(|| panic!("no Idempotency-Expires: {}", self.shown()))
+            .as_millisecond()
+    }
+
     /// Fails with the whole answer if the status is another one.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {

@@ -10,7 +10,7 @@ pub mod sink;
 
 pub use eventually::{check, eventually, throughout};
 pub use http::{Answer, Request};
-pub use program::{Settings, call, fail, program, wait};
+pub use program::{Settings, call, fail, program};
 pub use server::{Server, shared};
 pub use sink::Sink;
 
@@ -27,6 +27,12 @@ pub const SECRET: &str = "e2e-github-secret";
 
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Milliseconds since 1970.
+pub fn unix_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    i64::try_from(since.expect("after 1970").as_millis()).expect("a date")
 }
 
 /// A key that no other test uses.

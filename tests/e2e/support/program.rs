@@ -12,10 +12,6 @@ pub fn call(name: &str, url: impl Into<String>) -> Value {
     json!({ "do": "call", "name": name, "url": url.into() })
 }
 
-pub fn wait(time: &str) -> Value {
-    json!({ "do": "wait", "for": time })
-}
-
 pub fn fail(kind: &str) -> Value {
     json!({ "do": "fail", "kind": kind, "message": "on purpose" })
 }

@@ -52,7 +52,7 @@ impl Server {
             process: None,
             vars,
             state,
-            own_state: own_state,
+            own_state,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             cron: (SocketAddr::from(([127, 0, 0, 1], 0)), String::new()),
         };

@@ -112,6 +112,11 @@ impl Sink {
         self.calls(target).len()
     }
 
+    /// All calls, in order.
+    pub fn log(&self) -> Vec<Call> {
+        lock(&self.shared.calls).clone()
+    }
+
     /// Calls of all targets.
     pub fn total(&self) -> usize {
         lock(&self.shared.calls).len()
