@@ -8,6 +8,7 @@
 
 mod support;
 
+mod auth;
 mod bodies;
 mod cleaner;
 mod connections;
@@ -25,3 +26,4 @@ mod refusals;
 mod replays;
 mod secrets;
 mod signatures;
+mod wrangler;

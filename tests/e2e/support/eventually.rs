@@ -3,17 +3,23 @@
 use std::time::{Duration, Instant};
 
 /// When a wait gives up. No test measures how long something takes, so this is far beyond all of them.
-const GIVE_UP: Duration = Duration::from_secs(90);
+pub const GIVE_UP: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(15);
 
 /// Looks until there is a result. Fails with the last complaint when it takes far too long.
 #[track_caller]
-pub fn eventually<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
+pub fn eventually<T>(look: impl FnMut() -> Result<T, String>) -> T {
+    eventually_within(GIVE_UP, look)
+}
+
+/// The same with another limit.
+#[track_caller]
+pub fn eventually_within<T>(limit: Duration, mut look: impl FnMut() -> Result<T, String>) -> T {
     let began = Instant::now();
     loop {
         match look() {
             Ok(found) => return found,
-            Err(complaint) if began.elapsed() > GIVE_UP => panic!("gave up: {complaint}"),
+            Err(complaint) if began.elapsed() > limit => panic!("gave up: {complaint}"),
             Err(_) => std::thread::sleep(LOOK_EVERY),
         }
     }

@@ -22,6 +22,7 @@ pub struct Copy {
 pub struct TaskRow {
     pub version: (i64, i64),
     pub generation: i64,
+    pub claims: u32,
     pub state: String,
     pub key: Option<String>,
     pub answer_body: Option<Vec<u8>>,
@@ -81,7 +82,7 @@ impl Files {
     /// D1's row of a task.
     pub fn row(&self, task_id: &str) -> Result<Option<TaskRow>, String> {
         let copy = read(&self.d1_path())?;
-        let sql = "SELECT epoch, n, generation, state, key, answer_body, error_message FROM tasks WHERE task_id = ?1";
+        let sql = "SELECT epoch, n, generation, state, key, answer_body, error_message, claims FROM tasks WHERE task_id = ?1";
         copy.db
             .query_row(sql, [task_id], |row| {
                 Ok(TaskRow {
@@ -91,6 +92,7 @@ impl Files {
                     key: row.get(4)?,
                     answer_body: row.get(5)?,
                     error_message: row.get(6)?,
+                    claims: row.get(7)?,
                 })
             })
             .optional()

@@ -99,10 +99,15 @@ pub fn github_signature(secret: &str, body: &[u8]) -> String {
 
 /// A signed delivery of GitHub's.
 pub fn github(delivery: &str, body: &[u8]) -> Request {
+    github_signed_with(SECRET, delivery, body)
+}
+
+/// The same with another secret.
+pub fn github_signed_with(secret: &str, delivery: &str, body: &[u8]) -> Request {
     Request::post("/hooks/github")
         .field("X-GitHub-Event", "push")
         .field("X-GitHub-Delivery", delivery)
-        .field("X-Hub-Signature-256", github_signature(SECRET, body))
+        .field("X-Hub-Signature-256", github_signature(secret, body))
         .field("Content-Type", "application/json")
         .body(body)
 }

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Starts the command in a process group of its own and says which. It holds the read end of a pipe
 /// whose write end is ours, even after a `kill -9` of the tests the group is killed then, and the
@@ -70,7 +71,13 @@ impl Process {
     /// ends before.
     #[track_caller]
     pub fn line(&self, prefix: &str) -> String {
-        super::eventually(|| {
+        self.line_within(super::eventually::GIVE_UP, prefix)
+    }
+
+    /// The same for a process that may have to compile something first.
+    #[track_caller]
+    pub fn line_within(&self, limit: Duration, prefix: &str) -> String {
+        super::eventually::eventually_within(limit, || {
             let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(rest) = output.lines.iter().find_map(|l| l.strip_prefix(prefix)) {
                 return Ok(rest.to_owned());
