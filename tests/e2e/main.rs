@@ -19,6 +19,7 @@ mod d1_faults;
 mod deletion;
 mod expiry;
 mod keys;
+mod listing;
 mod message_faults;
 mod panics;
 mod races;
