@@ -200,7 +200,9 @@ impl Ctx {
     /// Waits inside the slice. Nothing is recorded; a run that starts again waits again.
     pub async fn pause(&self, ms: u64) {
         self.run.recorded().await;
-        self.run.host.sleep(ms).await;
+        // No slice lives that long, and timers of the platform take 31 bits at most.
+        let longest = 2 * limits::PLATFORM_CUT_MS;
+        self.run.host.sleep(ms.min(longest)).await;
     }
 
     /// Waits until all outcomes so far are recorded. Steps do so by themselves; call it before an

@@ -3,6 +3,7 @@
 use super::ctx::{Ctx, StepScope};
 use super::host::{FetchError, OutRequest, OutResponse};
 use super::retry::Retry;
+use crate::limits;
 use crate::types::{Failure, Headers};
 use base64::Engine as _;
 use futures::future::LocalBoxFuture;
@@ -35,10 +36,25 @@ impl FetchBody {
         let media = content_type.and_then(|c| c.split(';').next()).unwrap_or("");
         let media = media.trim().to_ascii_lowercase();
         let is_json = media == "application/json" || media.ends_with("+json");
-        if is_json && let Ok(value) = serde_json::from_str(text) {
+        if is_json
+            && let Ok(value) = serde_json::from_str(text)
+            && is_shallow(&value, limits::MAX_JSON_DEPTH - OUTCOME_DEPTH)
+        {
             return value;
         }
         Value::String(text.to_owned())
+    }
+}
+
+/// Levels that a body loses to the outcome around it, which has to be readable as well, and to the
+/// reader, which stops one level short of its limit.
+const OUTCOME_DEPTH: usize = 2;
+
+fn is_shallow(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels > 0 && items.iter().all(|v| is_shallow(v, levels - 1)),
+        Value::Object(map) => levels > 0 && map.values().all(|v| is_shallow(v, levels - 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
 }
 
