@@ -23,6 +23,8 @@ mod handler;
 mod host;
 mod retry;
 mod step;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
 
 pub use ctx::{Ctx, StepScope};
 pub use driver::{Slice, SliceEnd, run_slice};
@@ -33,5 +35,6 @@ pub use retry::Retry;
 pub use step::Step;
 
 /// The words that authors need beside [`Ctx`].
+pub use crate::limits::MAX_NAME_BYTES;
 pub use crate::types::time::{parse_duration_ms, rfc3339};
 pub use crate::types::{Answer, Failure, FailureKind, Headers, History, Input, Policy};
