@@ -1,0 +1,98 @@
+//! The step that sends a request.
+
+use super::program::{Accept, Call};
+use super::syntax;
+use super::walk::{Fields, Problems, real, whole};
+use crate::function::{Headers, OutRequest, Retry};
+use serde_json::Value;
+
+/// Fields that the runtime or the platform sets.
+const RESERVED: [&str; 8] = [
+    "idempotency-key",
+    "content-length",
+    "host",
+    "connection",
+    "keep-alive",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+pub(super) fn call(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<Call> {
+    let before = problems.count();
+    let name = fields.need(problems, "name", syntax::name);
+    let url = fields.need(problems, "url", syntax::url);
+    let method = fields.read(problems, "method", syntax::method);
+    let mut headers = headers(problems, fields);
+    let body = fields.take("body");
+    let timeout_ms = fields.read(problems, "timeout", syntax::positive_duration);
+    let retry = retry(problems, fields);
+    let accept = fields.read(problems, "accept_status", syntax::accept);
+    fields.not_yet(problems, "undo");
+    fields.not_yet(problems, "on_unknown");
+    let method = method.unwrap_or_else(|| "POST".to_owned());
+    if body.is_some() && matches!(method.as_str(), "GET" | "HEAD") {
+        let detail = format!("a {method} request has no body");
+        problems.add(fields.path("body"), detail);
+    }
+    if body.is_some() && headers.get("content-type").is_none() {
+        headers.push("content-type", "application/json");
+    }
+    let (name, url) = (name?, url?);
+    (problems.count() == before).then(|| Call {
+        name,
+        request: OutRequest {
+            method,
+            url,
+            headers,
+            body: body.map(Value::to_string).unwrap_or_default().into_bytes(),
+        },
+        retry,
+        timeout_ms,
+        accept: accept.unwrap_or_else(Accept::success),
+    })
+}
+
+fn headers(problems: &mut Problems, fields: &mut Fields<'_>) -> Headers {
+    let Some(value) = fields.take("headers") else {
+        return Headers::default();
+    };
+    let path = fields.path("headers");
+    let headers = syntax::headers(problems, &path, value);
+    for (name, _) in headers.iter().filter(|(n, _)| RESERVED.contains(n)) {
+        let path = super::walk::member(&path, name);
+        problems.add(path, "is set by the runtime or the platform");
+    }
+    headers
+}
+
+/// Without `retry` there is one try. What is left out of a given one has the values of the page.
+fn retry(problems: &mut Problems, fields: &mut Fields<'_>) -> Retry {
+    let path = fields.path("retry");
+    let Some(mut fields) = fields
+        .take("retry")
+        .and_then(|value| Fields::of(problems, &path, value))
+    else {
+        return Retry::none();
+    };
+    let max_attempts = fields.read(problems, "max_attempts", whole(1, 100));
+    let initial_ms = fields.read(problems, "initial", syntax::duration);
+    let factor = fields.read(problems, "factor", real(1.0, 1_000.0));
+    let max_ms = fields.read(problems, "max", syntax::duration);
+    let jitter = fields.read(problems, "jitter", real(0.0, 1.0));
+    if let (Some(initial), Some(max)) = (initial_ms, max_ms)
+        && max < initial
+    {
+        let detail = format!("got {max} ms, wanted at least `initial`, {initial} ms");
+        problems.add(fields.path("max"), detail);
+    }
+    fields.close(problems);
+    let initial_ms = initial_ms.unwrap_or(100);
+    Retry {
+        max_attempts: max_attempts.unwrap_or(3),
+        initial_ms,
+        factor: factor.unwrap_or(2.0),
+        max_ms: max_ms.unwrap_or_else(|| initial_ms.max(5_000)),
+        jitter: jitter.unwrap_or(0.0),
+    }
+}

@@ -1,0 +1,44 @@
+//! `lab`: runs a small program that comes as the request's body, so that anybody can try the runtime
+//! over HTTP. In lab builds only. `docs/lab.md` describes the language.
+//!
+//! | file | does |
+//! |---|---|
+//! | `program` | what a program is, once it is known to be right |
+//! | `walk` | reads JSON and collects every problem with its path |
+//! | `parse` | steps and the answer |
+//! | `call` | the step that sends a request |
+//! | `syntax` | durations, URLs, headers and the like |
+//! | `config` | the policy of a program |
+//! | `run` | runs it |
+
+mod call;
+mod config;
+mod parse;
+mod program;
+mod run;
+mod syntax;
+mod walk;
+
+use crate::function::{Checked, Ctx, Failure, Function, Input, InputProblem, Raw};
+use program::Program;
+
+pub(super) fn function() -> Function {
+    Function::new("lab", lab).checked_by(check)
+}
+
+fn check(input: &Input) -> Result<Checked, Vec<InputProblem>> {
+    let Program { policy, .. } = parse::program(&input.body)?;
+    Ok(Checked { policy })
+}
+
+async fn lab(ctx: Ctx, input: Input) -> Result<Raw, Failure> {
+    // It was checked when the delivery came in: only another version of this code can refuse it now.
+    let program = parse::program(&input.body).map_err(|problems| {
+        let texts: Vec<String> = problems
+            .iter()
+            .map(|p| format!("{}: {}", p.path, p.detail))
+            .collect();
+        Failure::terminal("input_invalid", texts.join("; "))
+    })?;
+    run::run(ctx, program).await
+}

@@ -1,0 +1,36 @@
+//! The functions that this repository deploys: small ones that show the runtime at work, and in a lab
+//! build the lab. They see nothing of the runtime but [`crate::function`], as an author's own would.
+
+mod echo;
+mod github_event;
+mod inbox;
+#[cfg(feature = "lab")]
+mod lab;
+
+use crate::function::Function;
+
+/// Every function, each under its own name.
+///
+/// ```
+/// let functions = onceward::functions::all();
+/// assert!(functions.iter().any(|f| f.name() == "github-event"));
+/// ```
+pub fn all() -> Vec<Function> {
+    vec![
+        github_event::function(),
+        inbox::function(),
+        echo::function(),
+        #[cfg(feature = "lab")]
+        lab::function(),
+    ]
+}
+
+/// Lower-case hex.
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
