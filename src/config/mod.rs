@@ -1,0 +1,66 @@
+//! Ring 2: what one deployment consists of: functions, and the sources that run them.
+//!
+//! ```
+//! use onceward::config::{Builder, Source};
+//! use onceward::function::{Ctx, Function};
+//! use onceward::types::Failure;
+//!
+//! async fn greet(_: Ctx, name: String) -> Result<String, Failure> { Ok(format!("hello {name}")) }
+//!
+//! let app = Builder::new()
+//!     .function(Function::new("greet", greet))
+//!     .source(Source::generic("inbox").runs("greet"))
+//!     .build()
+//!     .unwrap();
+//! assert_eq!(app.source("inbox").unwrap().function(), "greet");
+//! ```
+
+mod app;
+mod problem;
+mod source;
+
+pub use app::{App, Builder};
+pub use problem::ConfigProblem;
+pub use source::Source;
+
+use crate::function::Function;
+use crate::types::Policy;
+
+/// Longest name of a source or function in an address.
+pub const MAX_ROUTE_NAME_CHARS: usize = 64;
+
+/// What the configuration has to know of a function.
+pub trait Named {
+    /// Its name.
+    fn name(&self) -> &str;
+    /// How it wants to be run.
+    fn policy(&self) -> &Policy;
+}
+
+impl Named for Function {
+    fn name(&self) -> &str {
+        Self::name(self)
+    }
+
+    fn policy(&self) -> &Policy {
+        Self::policy(self)
+    }
+}
+
+/// True for a name that can stand in an address without being encoded: `[a-z0-9][a-z0-9_-]{0,63}`.
+///
+/// ```
+/// use onceward::config::is_route_name;
+/// assert!(is_route_name("github-event"));
+/// assert!(!is_route_name("GitHub") && !is_route_name("-a") && !is_route_name("a%2eb"));
+/// ```
+pub fn is_route_name(name: &str) -> bool {
+    let starts_well = name
+        .bytes()
+        .next()
+        .is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let plain = name
+        .bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
+    starts_well && plain && name.len() <= MAX_ROUTE_NAME_CHARS
+}

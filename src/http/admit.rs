@@ -1,0 +1,255 @@
+//! Whether a delivery may begin or join a task. The checks come in one order, so that whoever may
+//! not send learns nothing about keys and nothing is reserved before a signature holds:
+//!
+//! 1. route: the source or function exists (404);
+//! 2. size: declared length, body, kept header fields (413, 431);
+//! 3. signature or token (401, 403; 500 where the secret is not usable);
+//! 4. key (400).
+//!
+//! What comes after, the object decides: fingerprint (422), in progress, stored answer.
+//!
+//! The edge calls [`check_hook`] or [`check_call`] with the head of the request, reads at most
+//! [`READ_CAP`] bytes of body, and calls [`admit_hook`] or [`admit_call`].
+
+use super::auth::{Caller, Scope, Tokens};
+use super::code::Code;
+use super::headers::{keep_input, size};
+use super::prefer::Prefer;
+use super::problem::Problem;
+use crate::config::{App, Named, Source};
+use crate::limits::{MAX_BODY_BYTES, MAX_HEADER_BYTES};
+use crate::types::{Headers, Input, TaskKey, TaskKind};
+use crate::webhook::{FingerprintMode, KeyProblem, KeyRule, key};
+
+/// Bytes of body that are worth reading: one more than is allowed shows that it is too large.
+pub const READ_CAP: usize = MAX_BODY_BYTES + 1;
+
+/// Header fields of a call that the function gets to see.
+const KEPT_OF_CALLS: &[&str] = &["content-type", "user-agent"];
+
+/// The head of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery<'a> {
+    /// As sent.
+    pub method: &'a str,
+    /// Path and query as sent: part of the fingerprint.
+    pub target: &'a str,
+    /// All fields.
+    pub headers: &'a Headers,
+}
+
+/// Whom the answer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A machine that repeats what isn't answered by a fast 2xx; we own the retries.
+    Webhook {
+        /// It gets the function's own 5xx answers.
+        own_5xx: bool,
+    },
+    /// A client that wants the result.
+    Call,
+}
+
+/// A delivery that may begin or join a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admitted {
+    /// Names the task.
+    pub key: TaskKey,
+    /// The function to run.
+    pub function: String,
+    /// What must be equal under the same key; `None`: not compared.
+    pub fingerprint: Option<String>,
+    /// What the function gets.
+    pub input: Input,
+    /// What the client prefers.
+    pub prefer: Prefer,
+    /// Whom the answer is for.
+    pub mode: Mode,
+    /// How long the sender waits before it gets a 202.
+    pub respond_within_ms: u64,
+}
+
+/// Checks of the head of a webhook: the source exists, and nothing is too large as far as is known.
+///
+/// # Errors
+/// 404, 413, 431.
+pub fn check_hook<'a, F: Named>(
+    app: &'a App<F>,
+    source: &str,
+    delivery: &Delivery<'_>,
+) -> Result<&'a Source, Problem> {
+    let source = app
+        .source(source)
+        .ok_or_else(|| Problem::new(Code::NotFound, "No source has this name."))?;
+    fits(
+        delivery,
+        &keep_input(delivery.headers, source.kept_headers()),
+    )?;
+    Ok(source)
+}
+
+/// Checks of the head of a call: the function exists, and nothing is too large as far as is known.
+///
+/// # Errors
+/// 404, 413, 431.
+pub fn check_call<'a, F: Named>(
+    app: &'a App<F>,
+    function: &str,
+    delivery: &Delivery<'_>,
+) -> Result<&'a F, Problem> {
+    let function = app
+        .function(function)
+        .ok_or_else(|| Problem::new(Code::NotFound, "No function has this name."))?;
+    fits(delivery, &kept_of_call(delivery.headers))?;
+    Ok(function)
+}
+
+/// Decides about a webhook. `lookup` gives the value of a secret by its name.
+///
+/// # Errors
+/// The first check that fails, as a problem to answer with. Its `reason` is for the log.
+///
+/// ```
+/// use onceward::config::{Builder, Source};
+/// use onceward::function::{Ctx, Function};
+/// use onceward::http::admit::{Delivery, admit_hook};
+/// use onceward::types::{Failure, Headers};
+///
+/// async fn greet(_: Ctx, name: String) -> Result<String, Failure> { Ok(name) }
+/// let app = Builder::new()
+///     .function(Function::new("greet", greet))
+///     .source(Source::generic("inbox").runs("greet"))
+///     .build()
+///     .unwrap();
+/// let headers: Headers = [("Idempotency-Key", "\"k1\"")].into_iter().collect();
+/// let delivery = Delivery { method: "POST", target: "/hooks/inbox", headers: &headers };
+/// let admitted = admit_hook(&app, "inbox", &delivery, b"{}".to_vec(), &|_| None).unwrap();
+/// assert_eq!(admitted.key.key, "k1");
+/// ```
+pub fn admit_hook<F: Named>(
+    app: &App<F>,
+    source: &str,
+    delivery: &Delivery<'_>,
+    body: Vec<u8>,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Admitted, Problem> {
+    let source = check_hook(app, source, delivery)?;
+    body_fits(body.len())?;
+    let secrets = app
+        .secrets(source, lookup)
+        .map_err(|problem| misconfigured(problem.to_string()))?;
+    source
+        .scheme()
+        .verify(delivery.headers, &body, &secrets)
+        .map_err(|refusal| {
+            Problem::bad_signature(format!("source {}: {refusal}", source.name()))
+        })?;
+    let key = key_of(source.key_rules(), delivery.headers)?;
+    // The builder has checked that it exists.
+    let function = app
+        .function(source.function())
+        .ok_or_else(|| misconfigured(format!("source {} runs no known function", source.name())))?;
+    Ok(Admitted {
+        key: TaskKey::new(TaskKind::Source, source.name(), source.tenant_label(), &key),
+        function: source.function().to_owned(),
+        fingerprint: source
+            .fingerprint_mode()
+            .of(delivery.method, delivery.target, &body),
+        input: Input {
+            headers: keep_input(delivery.headers, source.kept_headers()),
+            body,
+        },
+        prefer: Prefer::read(delivery.headers),
+        mode: Mode::Webhook {
+            own_5xx: source.passes_5xx(),
+        },
+        respond_within_ms: source
+            .own_respond_within_ms()
+            .unwrap_or(function.policy().respond_within_ms),
+    })
+}
+
+/// Decides about a call of a function.
+///
+/// # Errors
+/// The first check that fails, as a problem to answer with. Its `reason` is for the log.
+pub fn admit_call<F: Named>(
+    app: &App<F>,
+    function: &str,
+    delivery: &Delivery<'_>,
+    body: Vec<u8>,
+    tokens: &Tokens,
+) -> Result<Admitted, Problem> {
+    let function = check_call(app, function, delivery)?;
+    body_fits(body.len())?;
+    let Caller { tenant, .. } = tokens.check(delivery.headers, Scope::Invoke)?;
+    let key = key_of(&[KeyRule::IdempotencyKey], delivery.headers)?;
+    let name = function.name();
+    Ok(Admitted {
+        key: TaskKey::new(TaskKind::Function, name, &tenant, &key),
+        function: name.to_owned(),
+        fingerprint: FingerprintMode::Raw.of(delivery.method, delivery.target, &body),
+        input: Input {
+            headers: kept_of_call(delivery.headers),
+            body,
+        },
+        prefer: Prefer::read(delivery.headers),
+        mode: Mode::Call,
+        respond_within_ms: function.policy().respond_within_ms,
+    })
+}
+
+fn kept_of_call(headers: &Headers) -> Headers {
+    let allow: Vec<String> = KEPT_OF_CALLS.iter().map(ToString::to_string).collect();
+    keep_input(headers, &allow)
+}
+
+/// What the head tells about size. A length that can't be read is left to the count of the bytes.
+fn fits(delivery: &Delivery<'_>, kept: &Headers) -> Result<(), Problem> {
+    let declared = delivery
+        .headers
+        .get("content-length")
+        .filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
+    if let Some(text) = declared {
+        body_fits(text.parse().unwrap_or(usize::MAX))?;
+    }
+    if size(kept) > MAX_HEADER_BYTES {
+        return Err(Problem::new(
+            Code::HeadersTooLarge,
+            format!("The header fields that are kept take more than {MAX_HEADER_BYTES} bytes."),
+        ));
+    }
+    Ok(())
+}
+
+fn body_fits(bytes: usize) -> Result<(), Problem> {
+    if bytes > MAX_BODY_BYTES {
+        return Err(Problem::new(
+            Code::BodyTooLarge,
+            format!("The body has more than {MAX_BODY_BYTES} bytes."),
+        ));
+    }
+    Ok(())
+}
+
+fn key_of(rules: &[KeyRule], headers: &Headers) -> Result<String, Problem> {
+    key::extract(rules, headers).map_err(|problem| {
+        let code = match problem {
+            KeyProblem::Missing { .. } => Code::KeyMissing,
+            KeyProblem::Malformed { .. } => Code::KeyMalformed,
+        };
+        Problem::new(code, problem.to_string())
+    })
+}
+
+fn misconfigured(reason: String) -> Problem {
+    Problem::new(
+        Code::Misconfigured,
+        "The service is not set up to take this request. Its operator finds the reason in the log.",
+    )
+    .because(reason)
+}
+
+#[cfg(test)]
+#[path = "admit_tests.rs"]
+mod tests;

@@ -1,0 +1,228 @@
+//! What the sender gets, from where the task stands: the contract, as one function.
+//!
+//! | standing | webhook | call |
+//! |---|---|---|
+//! | not final, first delivery or `respond-async` | 202 | 202 |
+//! | not final, duplicate | 202 | 409 `task_in_progress` |
+//! | succeeded | the answer; its 5xx only if the source passes them, else 200 + document | the answer |
+//! | failed for good, with an answer | as succeeded | the answer |
+//! | failed for good, without | 200 + document | 500 `task_failed` |
+//! | failed, resumable | 202 | 500 `task_failed` + Retry-After |
+//! | cancelled | 200 + document | 409 `task_cancelled` |
+//! | same key, other fingerprint | 422 `key_reused` | same |
+//!
+//! A duplicate of a task that ended with an answer gets `Idempotent-Replayed: true` beside it.
+
+use super::admit::Mode;
+use super::code::Code;
+use super::document::TaskDocument;
+use super::prefer::Prefer;
+use super::problem::Problem;
+use crate::protocol::{self, State, Waiting};
+use crate::types::Answer;
+use crate::types::time::rfc3339;
+
+/// `Retry-After` of a task that failed and that a new delivery resumes: the cause needs some time to
+/// pass, in seconds.
+const RESUME_AFTER_S: u64 = 10;
+/// `Retry-After` of a task that waits for something without a time, such as a signal, in seconds.
+const ASK_AGAIN_S: u64 = 60;
+/// Longest `Retry-After`: clients that believe it should still come back today, in seconds.
+const MAX_RETRY_AFTER_S: u64 = 3_600;
+
+/// Where a task stands, as far as the answer depends on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// At work, undoing, or about to be.
+    Running,
+    /// Asleep, waiting for a signal, or backing off for longer.
+    Waiting {
+        /// Not before this time, if there is one.
+        until_ms: Option<u64>,
+    },
+    /// Ended well.
+    Succeeded {
+        /// Of the function.
+        answer: Answer,
+    },
+    /// Failed; a new delivery goes on from the last checkpoint.
+    FailedResumable,
+    /// Failed for good.
+    FailedForGood {
+        /// The function's own, if it gave one.
+        answer: Option<Answer>,
+    },
+    /// Ended by an operator.
+    Cancelled,
+    /// The key belongs to another request.
+    KeyReused,
+}
+
+impl Standing {
+    /// From what the object says. `None` if it says that a task has succeeded and has no answer, or
+    /// that it is forgotten: the fault is ours, and the answer a 503.
+    pub fn of(standing: &protocol::Standing, now_ms: u64) -> Option<Self> {
+        let answer = standing.answer.clone();
+        match &standing.summary.state {
+            _ if standing.summary.is_moving(now_ms) => Some(Self::Running),
+            State::Running | State::Suspended(Waiting::Ready) => Some(Self::Running),
+            State::Suspended(Waiting::BackingOff { due_ms }) => Some(Self::Waiting {
+                until_ms: Some(*due_ms),
+            }),
+            State::Succeeded => answer.map(|answer| Self::Succeeded { answer }),
+            State::Failed { resumable: true } => Some(Self::FailedResumable),
+            State::Failed { resumable: false } => Some(Self::FailedForGood { answer }),
+            State::Forgotten => None,
+        }
+    }
+}
+
+/// Who asks, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Whom the answer is for.
+    pub mode: Mode,
+    /// This delivery neither began nor resumed the task.
+    pub duplicate: bool,
+    /// The preferences that were honoured: `respond_async` if nobody waited because of it, `wait_s` if
+    /// the wait was made longer or shorter by it.
+    pub honoured: Prefer,
+    /// Now.
+    pub now_ms: u64,
+}
+
+/// The answer to a delivery.
+///
+/// ```
+/// use onceward::http::admit::Mode;
+/// use onceward::http::answer::{Asked, Standing, answer};
+/// use onceward::http::document::{TaskDocument, TaskState};
+/// use onceward::http::prefer::Prefer;
+/// use onceward::types::{TaskKey, TaskKind};
+/// let key = TaskKey::new(TaskKind::Function, "greet", "", "k1");
+/// let task = TaskDocument::new(&key, "greet", TaskState::Running, 0);
+/// let asked = |duplicate| Asked {
+///     mode: Mode::Call,
+///     duplicate,
+///     honoured: Prefer::default(),
+///     now_ms: 0,
+/// };
+/// assert_eq!(answer(&Standing::Running, &asked(false), &task).status, 202);
+/// assert_eq!(answer(&Standing::Running, &asked(true), &task).status, 409);
+/// ```
+pub fn answer(standing: &Standing, asked: &Asked, task: &TaskDocument) -> Answer {
+    let webhook = matches!(asked.mode, Mode::Webhook { .. });
+    let mut out = match standing {
+        Standing::Running => unfinished(None, asked, task),
+        Standing::Waiting { until_ms } => {
+            unfinished(Some(wait_s(*until_ms, asked.now_ms)), asked, task)
+        }
+        Standing::Succeeded { answer }
+        | Standing::FailedForGood {
+            answer: Some(answer),
+        } => replayed(own(answer, asked.mode, task), asked),
+        Standing::FailedForGood { answer: None } if webhook => replayed(task.to_answer(200), asked),
+        Standing::FailedForGood { answer: None } => replayed(failed(task).to_answer(), asked),
+        Standing::FailedResumable if webhook => accepted(RESUME_AFTER_S, task),
+        Standing::FailedResumable => failed(task).retry_after(RESUME_AFTER_S).to_answer(),
+        Standing::Cancelled if webhook => task.to_answer(200),
+        Standing::Cancelled => Problem::new(Code::TaskCancelled, "An operator cancelled the task.")
+            .task(task.task_id)
+            .to_answer(),
+        Standing::KeyReused => key_reused(task).to_answer(),
+    };
+    let headers = &mut out.headers;
+    headers.set("onceward-task-id", task.task_id.to_string());
+    if let Some(at_ms) = task.expires_ms {
+        headers.set("idempotency-expires", rfc3339(at_ms));
+    }
+    let shown = Prefer {
+        respond_async: asked.honoured.respond_async && out.status == 202,
+        ..asked.honoured
+    };
+    if let Some(applied) = shown.applied() {
+        out.headers.set("preference-applied", applied);
+    }
+    out
+}
+
+/// The refusal of something that only a final task allows, such as forgetting it.
+pub fn not_final(task: &TaskDocument) -> Problem {
+    in_progress(task, None)
+}
+
+/// The function's answer, unless it is a 5xx that would make the sender repeat for days.
+fn own(answer: &Answer, mode: Mode, task: &TaskDocument) -> Answer {
+    if matches!(mode, Mode::Webhook { own_5xx: false }) && answer.status >= 500 {
+        return task.to_answer(200);
+    }
+    answer.clone()
+}
+
+fn replayed(mut answer: Answer, asked: &Asked) -> Answer {
+    if asked.duplicate {
+        answer.headers.set("idempotent-replayed", "true");
+    }
+    answer
+}
+
+fn unfinished(retry_after_s: Option<u64>, asked: &Asked, task: &TaskDocument) -> Answer {
+    let conflict = asked.mode == Mode::Call && asked.duplicate && !asked.honoured.respond_async;
+    if conflict {
+        return in_progress(task, retry_after_s).to_answer();
+    }
+    let usual = Code::TaskInProgress.retry_after_s().unwrap_or(1);
+    accepted(retry_after_s.unwrap_or(usual), task)
+}
+
+fn accepted(retry_after_s: u64, task: &TaskDocument) -> Answer {
+    let mut answer = task.to_answer(202);
+    answer.headers.push("location", task.location());
+    answer
+        .headers
+        .push("retry-after", retry_after_s.to_string());
+    answer
+}
+
+fn in_progress(task: &TaskDocument, retry_after_s: Option<u64>) -> Problem {
+    let problem = Problem::new(
+        Code::TaskInProgress,
+        format!("It has not ended yet; see {}.", task.location()),
+    )
+    .task(task.task_id)
+    .header("location", task.location());
+    match retry_after_s {
+        Some(seconds) => problem.retry_after(seconds),
+        None => problem,
+    }
+}
+
+fn failed(task: &TaskDocument) -> Problem {
+    let detail = match &task.error {
+        Some(error) => format!("{}: {}", error.code, error.message),
+        None => "The function gave no reason.".to_owned(),
+    };
+    Problem::new(Code::TaskFailed, detail).task(task.task_id)
+}
+
+fn key_reused(task: &TaskDocument) -> Problem {
+    Problem::new(
+        Code::KeyReused,
+        "This key came before with another method, address or body. Nothing was run.",
+    )
+    .task(task.task_id)
+}
+
+/// Seconds until a time, rounded up, within bounds.
+fn wait_s(until_ms: Option<u64>, now_ms: u64) -> u64 {
+    until_ms.map_or(ASK_AGAIN_S, |until_ms| {
+        until_ms
+            .saturating_sub(now_ms)
+            .div_ceil(1_000)
+            .clamp(1, MAX_RETRY_AFTER_S)
+    })
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

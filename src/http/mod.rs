@@ -1,0 +1,27 @@
+//! Ring 2: HTTP as values. Requests come in as method, path, fields and bytes; answers go out as
+//! [`Answer`](crate::types::Answer). Nothing here reads a socket or a clock.
+//!
+//! | file | decides |
+//! |---|---|
+//! | `route` | which route a request means, from one table |
+//! | `admit` | whether a delivery may begin or join a task, in the order of checks of the contract |
+//! | `auth` | whose bearer token it is |
+//! | `prefer` | what the client prefers (RFC 7240) |
+//! | `headers` | which fields are stored with a task or an answer |
+//! | `answer` | what the sender gets, from where the task stands |
+//! | `document` | the task as JSON |
+//! | `object_call` | how Worker and object talk to each other |
+//! | `target` | which addresses a function may call |
+//! | `problem`, `code` | errors as problem documents (RFC 9457) |
+
+pub mod admit;
+pub mod answer;
+pub mod auth;
+pub mod code;
+pub mod document;
+pub mod headers;
+pub mod object_call;
+pub mod prefer;
+pub mod problem;
+pub mod route;
+pub mod target;

@@ -1,0 +1,243 @@
+//! Which route a request means. One table decides; what isn't in it is 404.
+//!
+//! Addresses are compared exactly: nothing is decoded, folded or cleaned up, so that no second
+//! spelling of an address passes a check that the first one would not.
+
+use super::auth::Scope;
+use super::code::Code;
+use super::problem::Problem;
+use crate::config::is_route_name;
+use crate::types::{Answer, Headers, TaskId};
+
+/// What a request means, with the names that its address holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// A webhook delivery.
+    Hook {
+        /// The source.
+        source: String,
+    },
+    /// A call of a function.
+    Call {
+        /// The function.
+        name: String,
+    },
+    /// The list of tasks.
+    ListTasks,
+    /// One task.
+    ShowTask {
+        /// Its id.
+        id: TaskId,
+    },
+    /// Forget a task.
+    ForgetTask {
+        /// Its id.
+        id: TaskId,
+    },
+    /// Is it up?
+    Health,
+    /// The page of an error.
+    ErrorPage {
+        /// The error.
+        code: Code,
+    },
+    /// The next slice of a task.
+    Continue,
+    /// Set faults.
+    #[cfg(feature = "lab")]
+    SetFaults,
+    /// Show faults.
+    #[cfg(feature = "lab")]
+    ShowFaults,
+    /// Show counters.
+    #[cfg(feature = "lab")]
+    ShowCounters,
+    /// A CORS preflight; see [`preflight`].
+    Preflight {
+        /// Methods of this address.
+        allow: String,
+    },
+}
+
+/// What a route asks of the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing.
+    Public,
+    /// What the source's scheme asks for.
+    Signature,
+    /// A token with this right.
+    Token(Scope),
+    /// A ticket, over the service binding.
+    Ticket,
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Method; `GET` stands for `HEAD` as well.
+    pub method: &'static str,
+    /// Path; `{…}` stands for one segment.
+    pub pattern: &'static str,
+    /// What it asks of the caller.
+    pub access: Access,
+    build: fn(&str) -> Result<Route, Problem>,
+}
+
+const fn entry(
+    method: &'static str,
+    pattern: &'static str,
+    access: Access,
+    build: fn(&str) -> Result<Route, Problem>,
+) -> Entry {
+    Entry {
+        method,
+        pattern,
+        access,
+        build,
+    }
+}
+
+/// Every route.
+#[rustfmt::skip]
+pub const ROUTES: &[Entry] = &[
+    entry("POST", "/hooks/{source}", Access::Signature, |name| Ok(Route::Hook { source: named(name)? })),
+    entry("POST", "/v1/functions/{name}", Access::Token(Scope::Invoke), |name| Ok(Route::Call { name: named(name)? })),
+    entry("GET", "/v1/tasks", Access::Token(Scope::Read), |_| Ok(Route::ListTasks)),
+    entry("GET", "/v1/tasks/{id}", Access::Token(Scope::Read), |id| Ok(Route::ShowTask { id: task(id)? })),
+    entry("DELETE", "/v1/tasks/{id}", Access::Token(Scope::Operate), |id| Ok(Route::ForgetTask { id: task(id)? })),
+    entry("GET", "/healthz", Access::Public, |_| Ok(Route::Health)),
+    entry("GET", "/errors/{code}", Access::Public, |code| Ok(Route::ErrorPage { code: page(code)? })),
+    entry("POST", "/internal/continue", Access::Ticket, |_| Ok(Route::Continue)),
+    #[cfg(feature = "lab")]
+    entry("POST", "/lab/faults", Access::Token(Scope::Operate), |_| Ok(Route::SetFaults)),
+    #[cfg(feature = "lab")]
+    entry("GET", "/lab/faults", Access::Token(Scope::Operate), |_| Ok(Route::ShowFaults)),
+    #[cfg(feature = "lab")]
+    entry("GET", "/lab/counters", Access::Token(Scope::Operate), |_| Ok(Route::ShowCounters)),
+];
+
+/// The route of a request. `HEAD` means what `GET` means; its answer goes out without the body.
+///
+/// # Errors
+/// 404 for an address that isn't served, 405 with `Allow` for one that takes other methods.
+///
+/// ```
+/// use onceward::http::route::{Route, route};
+/// assert_eq!(route("POST", "/hooks/github"), Ok(Route::Hook { source: "github".into() }));
+/// assert_eq!(route("GET", "/hooks/github").unwrap_err().to_answer().status, 405);
+/// assert_eq!(route("POST", "/hooks/github/").unwrap_err().to_answer().status, 404);
+/// ```
+pub fn route(method: &str, path: &str) -> Result<Route, Problem> {
+    let here = || {
+        ROUTES
+            .iter()
+            .filter_map(|entry| segment(entry.pattern, path).map(|name| (entry, name)))
+    };
+    // Whether the address exists comes first: 405 would say that it does.
+    let (first, name) = here().next().ok_or_else(not_found)?;
+    (first.build)(name)?;
+    let wanted = if method == "HEAD" { "GET" } else { method };
+    if let Some((entry, name)) = here().find(|(entry, _)| entry.method == wanted) {
+        return (entry.build)(name);
+    }
+    let internal = first.access == Access::Ticket;
+    let mut allow: Vec<&str> = Vec::new();
+    for (entry, _) in here() {
+        allow.push(entry.method);
+        if entry.method == "GET" {
+            allow.push("HEAD");
+        }
+    }
+    if !internal {
+        allow.push("OPTIONS");
+    }
+    let allow = allow.join(", ");
+    if method == "OPTIONS" && !internal {
+        return Ok(Route::Preflight { allow });
+    }
+    Err(Problem::method_not_allowed(&allow))
+}
+
+/// The segment that `{…}` stands for, empty where the pattern has none; `None` if the path is another.
+fn segment<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
+    let mut wanted = pattern.split('/');
+    let mut given = path.split('/');
+    let mut found = "";
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return Some(found),
+            (Some(want), Some(got)) if want.starts_with('{') && !got.is_empty() => found = got,
+            (Some(want), Some(got)) if want == got => {}
+            _ => return None,
+        }
+    }
+}
+
+fn not_found() -> Problem {
+    Problem::new(
+        Code::NotFound,
+        "No route, source or function has this address.",
+    )
+}
+
+fn named(name: &str) -> Result<String, Problem> {
+    is_route_name(name)
+        .then(|| name.to_owned())
+        .ok_or_else(not_found)
+}
+
+fn task(id: &str) -> Result<TaskId, Problem> {
+    TaskId::parse(id).ok_or_else(|| Problem::new(Code::TaskNotFound, "No task has this id."))
+}
+
+fn page(code: &str) -> Result<Code, Problem> {
+    code.parse().map_err(|_| not_found())
+}
+
+/// Request fields that a page of another origin may send.
+const CORS_ALLOW: &str = "Idempotency-Key, Prefer, Authorization, Content-Type";
+/// Answer fields that it may read.
+const CORS_EXPOSE: &str = "Idempotent-Replayed, Idempotency-Expires, Location, Retry-After, \
+    Preference-Applied, Link, Onceward-Task-Id, ETag";
+/// Seconds that a browser keeps a preflight; none keeps it longer than a day.
+const CORS_MAX_AGE_S: &str = "86400";
+
+/// The answer to a CORS preflight.
+///
+/// ```
+/// use onceward::http::route::preflight;
+/// let answer = preflight("POST, OPTIONS");
+/// assert_eq!(answer.status, 204);
+/// assert_eq!(answer.headers.get("access-control-allow-methods"), Some("POST, OPTIONS"));
+/// ```
+pub fn preflight(allow: &str) -> Answer {
+    let mut headers = Headers::default();
+    headers.push("allow", allow);
+    headers.push("access-control-allow-methods", allow);
+    headers.push("access-control-allow-headers", CORS_ALLOW);
+    headers.push("access-control-max-age", CORS_MAX_AGE_S);
+    cors(&mut headers);
+    Answer {
+        status: 204,
+        headers,
+        body: Vec::new(),
+    }
+}
+
+/// Adds the CORS fields that every answer needs, unless the function set its own. Any origin may
+/// ask: nothing here is granted by cookie or address, only by token and signature.
+pub fn cors(headers: &mut Headers) {
+    for (name, value) in [
+        ("access-control-allow-origin", "*"),
+        ("access-control-expose-headers", CORS_EXPOSE),
+    ] {
+        if headers.get(name).is_none() {
+            headers.push(name, value);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "route_tests.rs"]
+mod tests;

@@ -1,0 +1,288 @@
+//! The table, walked, and addresses that are not in it.
+
+use super::*;
+use crate::types::{TaskKey, TaskKind};
+
+fn id() -> TaskId {
+    TaskKey::new(TaskKind::Source, "a", "", "k").task_id()
+}
+
+/// A path that the pattern takes.
+fn sample(pattern: &str) -> String {
+    pattern
+        .replace("{source}", "github")
+        .replace("{name}", "order-sync_2")
+        .replace("{id}", &id().to_string())
+        .replace("{code}", "key_reused")
+}
+
+fn status(method: &str, path: &str) -> (u16, Option<String>) {
+    match route(method, path) {
+        Ok(route) => panic!("{method} {path} gave {route:?}"),
+        Err(problem) => {
+            let answer = problem.to_answer();
+            (
+                answer.status,
+                answer.headers.get("allow").map(str::to_owned),
+            )
+        }
+    }
+}
+
+#[test]
+fn every_entry_is_reached() {
+    let want = [
+        (
+            "POST",
+            "/hooks/github",
+            Route::Hook {
+                source: "github".into(),
+            },
+        ),
+        (
+            "POST",
+            "/v1/functions/order-sync_2",
+            Route::Call {
+                name: "order-sync_2".into(),
+            },
+        ),
+        ("GET", "/v1/tasks", Route::ListTasks),
+        (
+            "GET",
+            &format!("/v1/tasks/{}", id()),
+            Route::ShowTask { id: id() },
+        ),
+        (
+            "DELETE",
+            &format!("/v1/tasks/{}", id()),
+            Route::ForgetTask { id: id() },
+        ),
+        ("GET", "/healthz", Route::Health),
+        (
+            "GET",
+            "/errors/key_reused",
+            Route::ErrorPage {
+                code: Code::KeyReused,
+            },
+        ),
+        ("POST", "/internal/continue", Route::Continue),
+    ];
+    for (entry, (method, path, got)) in ROUTES.iter().zip(want) {
+        assert_eq!(
+            (entry.method, sample(entry.pattern).as_str()),
+            (method, path)
+        );
+        assert_eq!(route(method, path), Ok(got));
+    }
+    for entry in ROUTES {
+        assert!(
+            route(entry.method, &sample(entry.pattern)).is_ok(),
+            "{entry:?}"
+        );
+    }
+}
+
+#[test]
+fn only_hooks_health_and_pages_are_open() {
+    for entry in ROUTES {
+        let want = match entry.pattern {
+            "/healthz" | "/errors/{code}" => Access::Public,
+            "/hooks/{source}" => Access::Signature,
+            "/internal/continue" => Access::Ticket,
+            "/v1/functions/{name}" => Access::Token(Scope::Invoke),
+            "/v1/tasks" => Access::Token(Scope::Read),
+            "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
+            _ => Access::Token(Scope::Operate),
+        };
+        assert_eq!(entry.access, want, "{entry:?}");
+    }
+}
+
+#[test]
+fn lab_routes_exist_in_the_lab_only() {
+    let there = ROUTES
+        .iter()
+        .filter(|e| e.pattern.starts_with("/lab/"))
+        .count();
+    assert_eq!(there, if cfg!(feature = "lab") { 3 } else { 0 });
+    assert_eq!(route("GET", "/lab/counters").is_ok(), cfg!(feature = "lab"));
+}
+
+#[test]
+fn every_other_method_is_405_with_allow() {
+    let cases = [
+        ("/hooks/github", "POST, OPTIONS"),
+        ("/v1/functions/a", "POST, OPTIONS"),
+        ("/v1/tasks", "GET, HEAD, OPTIONS"),
+        ("/healthz", "GET, HEAD, OPTIONS"),
+        ("/errors/key_reused", "GET, HEAD, OPTIONS"),
+        ("/internal/continue", "POST"),
+        (&format!("/v1/tasks/{}", id()), "GET, HEAD, DELETE, OPTIONS"),
+    ];
+    for (path, allow) in cases {
+        for method in [
+            "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "post", "",
+            "QUERY",
+        ] {
+            if allow.split(", ").any(|m| m == method) {
+                assert!(route(method, path).is_ok(), "{method} {path}");
+            } else {
+                let want = (405, Some(allow.to_owned()));
+                assert_eq!(status(method, path), want, "{method} {path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn head_means_what_get_means() {
+    for entry in ROUTES.iter().filter(|e| e.method == "GET") {
+        let path = sample(entry.pattern);
+        assert_eq!(route("HEAD", &path), route("GET", &path));
+    }
+}
+
+#[test]
+fn no_second_spelling_is_served() {
+    let good = [
+        "/hooks/github",
+        "/v1/functions/a",
+        "/v1/tasks",
+        "/healthz",
+        "/internal/continue",
+    ];
+    let mut paths: Vec<String> = Vec::new();
+    for path in good {
+        paths.push(format!("{path}/"));
+        paths.push(format!("/{path}"));
+        paths.push(format!("{path}%20"));
+        paths.push(format!("{path}?"));
+        paths.push(format!("{path};a"));
+        paths.push(format!("{path}/../x"));
+        paths.push(path[1..].to_owned());
+        paths.push(path.to_uppercase());
+        paths.push(path.replacen('/', "/./", 1));
+        paths.push(
+            path.replace('e', "%65")
+                .replace('o', "%6f")
+                .replace('u', "%75")
+                .replace('l', "%6c"),
+        );
+    }
+    paths.extend(
+        [
+            "",
+            "/",
+            "*",
+            "//",
+            "/hooks",
+            "/hooks/",
+            "/hooks//github",
+            "/hooks/GitHub",
+            "/hooks/..",
+            "/hooks/%2e%2e",
+            "/hooks/-a",
+            "/hooks/a.b",
+            "/hooks/a b",
+            "/hooks/é",
+            "/hooks/{source}",
+            "/hooks/github\0",
+            "/v1",
+            "/v1/functions",
+            "/v1/functions/",
+            "/v1/functions/A",
+            "/v1/tasks/",
+            "/errors",
+            "/errors/",
+            "/errors/nope",
+            "/errors/KEY_REUSED",
+            "/errors/key_reused.md",
+            "/errors/../healthz",
+            "/internal",
+            "/internal/",
+            "/v2/tasks",
+            "/favicon.ico",
+        ]
+        .map(str::to_owned),
+    );
+    paths.push(format!("/hooks/{}", "a".repeat(65)));
+    paths.push(format!("/v1/tasks/{}/", id()));
+    paths.push(format!("/v1/tasks/{}/answer/x", id()));
+    for path in paths.iter().filter(|p| !good.contains(&p.as_str())) {
+        for method in ["GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"] {
+            assert_eq!(status(method, path), (404, None), "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn patterns_are_compared_segment_by_segment() {
+    for (path, want) in [
+        ("/a/x/b", Some("x")),
+        ("/a//b", None),
+        ("/a/x", None),
+        ("/a/x/c", None),
+        ("/a/x/b/", None),
+        ("a/x/b", None),
+        ("/a/{n}/b", Some("{n}")),
+    ] {
+        assert_eq!(segment("/a/{n}/b", path), want, "{path}");
+    }
+    assert_eq!(segment("/a", "/a"), Some(""));
+}
+
+#[test]
+fn a_task_that_cannot_exist_is_not_found_as_a_task() {
+    let upper = id().to_string().to_uppercase();
+    for id in [
+        "x",
+        "..",
+        "%2e",
+        "1",
+        &upper,
+        &id().to_string().replace('-', ""),
+    ] {
+        let problem = route("GET", &format!("/v1/tasks/{id}")).expect_err("refused");
+        assert_eq!(problem.code, Code::TaskNotFound, "{id}");
+    }
+}
+
+#[test]
+fn preflights_allow_and_expose_the_contract() {
+    let Ok(Route::Preflight { allow }) = route("OPTIONS", "/hooks/github") else {
+        panic!("no preflight");
+    };
+    let answer = preflight(&allow);
+    assert_eq!(answer.status, 204);
+    assert!(answer.body.is_empty());
+    let has = |field: &str, names: &str| {
+        let value = answer.headers.get(field).expect(field);
+        for name in names.split_whitespace() {
+            assert!(value.split(", ").any(|v| v == name), "{field} lacks {name}");
+        }
+    };
+    has("access-control-allow-origin", "*");
+    has("access-control-allow-methods", "POST");
+    has(
+        "access-control-allow-headers",
+        "Idempotency-Key Prefer Authorization Content-Type",
+    );
+    has(
+        "access-control-expose-headers",
+        "Idempotent-Replayed Idempotency-Expires Location Retry-After Preference-Applied Link \
+         Onceward-Task-Id ETag",
+    );
+}
+
+#[test]
+fn a_function_may_set_its_own_cors_fields() {
+    let mut headers: Headers = [("Access-Control-Allow-Origin", "https://a.example")]
+        .into_iter()
+        .collect();
+    cors(&mut headers);
+    assert_eq!(
+        headers.get("access-control-allow-origin"),
+        Some("https://a.example")
+    );
+    assert_eq!(headers.len(), 2);
+}
