@@ -77,6 +77,41 @@ impl Standing {
     }
 }
 
+/// A delivery and what the object said about its task.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// From the object.
+    pub standing: &'a protocol::Standing,
+    /// Whom the answer is for.
+    pub mode: Mode,
+    /// What the client prefers; the caller waited accordingly.
+    pub prefer: Prefer,
+    /// This delivery neither began nor resumed the task.
+    pub replayed: bool,
+    /// Now.
+    pub now_ms: u64,
+}
+
+/// The answer to a delivery, from what the object said.
+pub fn answer(seen: &Seen<'_>) -> Answer {
+    let task = TaskDocument::of(&seen.standing.summary);
+    let asked = Asked {
+        mode: seen.mode,
+        duplicate: seen.replayed,
+        honoured: seen.prefer.granted(),
+        now_ms: seen.now_ms,
+    };
+    match Standing::of(seen.standing, seen.now_ms) {
+        Some(standing) => by_contract(&standing, &asked, &task),
+        None => Problem::new(
+            Code::Unavailable,
+            "The answer of this task can't be read now.",
+        )
+        .task(task.task_id)
+        .to_answer(),
+    }
+}
+
 /// Who asks, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
@@ -91,11 +126,11 @@ pub struct Asked {
     pub now_ms: u64,
 }
 
-/// The answer to a delivery.
+/// The answer to a delivery, by the table above.
 ///
 /// ```
 /// use onceward::http::admit::Mode;
-/// use onceward::http::answer::{Asked, Standing, answer};
+/// use onceward::http::answer::{Asked, Standing, by_contract};
 /// use onceward::http::document::{TaskDocument, TaskState};
 /// use onceward::http::prefer::Prefer;
 /// use onceward::types::{TaskKey, TaskKind};
@@ -107,10 +142,10 @@ pub struct Asked {
 ///     honoured: Prefer::default(),
 ///     now_ms: 0,
 /// };
-/// assert_eq!(answer(&Standing::Running, &asked(false), &task).status, 202);
-/// assert_eq!(answer(&Standing::Running, &asked(true), &task).status, 409);
+/// assert_eq!(by_contract(&Standing::Running, &asked(false), &task).status, 202);
+/// assert_eq!(by_contract(&Standing::Running, &asked(true), &task).status, 409);
 /// ```
-pub fn answer(standing: &Standing, asked: &Asked, task: &TaskDocument) -> Answer {
+pub fn by_contract(standing: &Standing, asked: &Asked, task: &TaskDocument) -> Answer {
     let webhook = matches!(asked.mode, Mode::Webhook { .. });
     let mut out = match standing {
         Standing::Running => unfinished(None, asked, task),

@@ -101,7 +101,7 @@ fn every_row_of_the_contract() {
         let mut got = Vec::new();
         for mode in modes {
             for duplicate in [false, true] {
-                let out = super::answer(&standing, &asked(mode, duplicate), &task());
+                let out = by_contract(&standing, &asked(mode, duplicate), &task());
                 let id = task().task_id.to_string();
                 assert_eq!(out.headers.get("onceward-task-id"), Some(id.as_str()));
                 got.push(form(&out));
@@ -121,8 +121,8 @@ fn a_stored_answer_comes_back_byte_for_byte() {
         ..task()
     };
     let mode = Mode::Webhook { own_5xx: false };
-    let first = answer(&standing, &asked(mode, false), &task);
-    let again = answer(&standing, &asked(mode, true), &task);
+    let first = by_contract(&standing, &asked(mode, false), &task);
+    let again = by_contract(&standing, &asked(mode, true), &task);
     assert_eq!((first.status, &first.body), (201, &stored(201).body));
     for (name, value) in stored(201).headers.iter() {
         assert_eq!(first.headers.get(name), Some(value), "{name}");
@@ -139,13 +139,13 @@ fn a_stored_answer_comes_back_byte_for_byte() {
 
 #[test]
 fn a_202_points_to_its_task() {
-    let out = answer(&Standing::Running, &asked(Mode::Call, false), &task());
+    let out = by_contract(&Standing::Running, &asked(Mode::Call, false), &task());
     let location = format!("/v1/tasks/{}", task().task_id);
     assert_eq!(out.headers.get("location"), Some(location.as_str()));
     assert_eq!(out.headers.get("cache-control"), Some("no-store"));
     assert_eq!(out.headers.get("idempotency-expires"), None);
     assert_eq!(out.headers.get("preference-applied"), None);
-    let out = answer(&Standing::Running, &asked(Mode::Call, true), &task());
+    let out = by_contract(&Standing::Running, &asked(Mode::Call, true), &task());
     assert_eq!(out.headers.get("location"), Some(location.as_str()));
 }
 
@@ -196,7 +196,7 @@ fn preferences_show_where_they_were_honoured() {
             honoured: prefer,
             ..asked(Mode::Call, duplicate)
         };
-        let out = answer(standing, &asked, &task());
+        let out = by_contract(standing, &asked, &task());
         let got = (out.status, out.headers.get("preference-applied"));
         assert_eq!(got, want, "{standing:?} {duplicate} {prefer:?}");
     }
@@ -221,7 +221,7 @@ fn retry_after_is_rounded_up_and_bounded() {
 #[test]
 fn problems_name_the_task_and_the_reason() {
     let none = Standing::FailedForGood { answer: None };
-    let out = answer(&none, &asked(Mode::Call, false), &task());
+    let out = by_contract(&none, &asked(Mode::Call, false), &task());
     let body: Value = serde_json::from_slice(&out.body).expect("JSON");
     assert_eq!(body["task_id"], task().task_id.to_string());
     assert_eq!(body["detail"], "no_stock: nothing left");
@@ -363,5 +363,28 @@ fn every_state_of_the_machine_has_a_standing() {
         );
         let document = serde_json::to_value(TaskDocument::of(&object.summary)).expect("JSON");
         assert_eq!(document["state"], word);
+        let seen = Seen {
+            standing: &object,
+            mode: Mode::Call,
+            prefer: Prefer {
+                respond_async: false,
+                wait_s: Some(99),
+            },
+            replayed: true,
+            now_ms: NOW_MS,
+        };
+        let asked = Asked {
+            honoured: seen.prefer.granted(),
+            ..asked(Mode::Call, true)
+        };
+        let task = TaskDocument::of(&object.summary);
+        match want {
+            Some(standing) => {
+                let out = super::answer(&seen);
+                assert_eq!(out, by_contract(&standing, &asked, &task));
+                assert_eq!(out.headers.get("preference-applied"), Some("wait=25"));
+            }
+            None => assert_eq!(form(&super::answer(&seen)), "503 unavailable 5"),
+        }
     }
 }

@@ -59,6 +59,21 @@ impl Prefer {
             .map(|s| s.saturating_mul(1_000).min(MAX_PREFER_WAIT_MS))
     }
 
+    /// The same, with no longer wait than we grant: what is said to have been applied.
+    ///
+    /// ```
+    /// use onceward::http::prefer::Prefer;
+    /// let asked = Prefer { respond_async: true, wait_s: Some(99) };
+    /// assert_eq!(asked.granted(), Prefer { respond_async: true, wait_s: Some(25) });
+    /// ```
+    #[must_use]
+    pub fn granted(self) -> Self {
+        Self {
+            wait_s: self.wait_ms().map(|ms| ms / 1_000),
+            ..self
+        }
+    }
+
     /// The value of `Preference-Applied`, if these are the preferences that were honoured.
     pub fn applied(self) -> Option<String> {
         match (self.respond_async, self.wait_s) {
