@@ -1,9 +1,13 @@
 //! Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers.
+pub mod config;
 pub mod function;
 #[cfg(feature = "entry")]
 pub mod functions;
+pub mod http;
 pub mod limits;
+pub mod maintenance;
 pub mod protocol;
+pub mod store;
 pub mod types;
 pub mod webhook;
 

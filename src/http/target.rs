@@ -70,8 +70,7 @@ fn is_private_v6(ip: Ipv6Addr) -> bool {
     let s = ip.segments();
     match s[0] {
         // NAT64 and 6to4 carry one as well.
-        0x0064 => true,
-        0x2002 => true,
+        0x0064 | 0x2002 => true,
         // Teredo and documentation.
         0x2001 => s[1] == 0 || s[1] == 0x0db8,
         // Of all addresses, only 2000::/3 is public.

@@ -1,32 +1,49 @@
-//! The edge.
-use worker::*;
+//! Ring 3: the edge. Everything that touches the platform, and nothing that decides.
+//!
+//! A Worker of your own needs two event handlers and one re-export:
+//!
+//! ```ignore
+//! use onceward::platform::{scheduled_tick, serve};
+//! pub use onceward::platform::TaskObject;
+//!
+//! #[event(fetch)]
+//! async fn fetch(request: Request, env: Env, ctx: Context) -> Result<Response> {
+//!     serve(request, env, ctx, &app()).await
+//! }
+//!
+//! #[event(scheduled)]
+//! async fn scheduled(_: ScheduledEvent, env: Env, _: ScheduleContext) {
+//!     scheduled_tick(&env).await;
+//! }
+//! ```
 
-/// The object.
-#[durable_object(alarm)]
-pub struct TaskObject {
-    _state: State,
-}
-impl std::panic::RefUnwindSafe for TaskObject {}
-impl std::panic::UnwindSafe for TaskObject {}
-impl DurableObject for TaskObject {
-    fn new(state: State, _env: Env) -> Self {
-        Self { _state: state }
-    }
-    async fn fetch(&self, _req: Request) -> Result<Response> {
-        Response::ok("")
-    }
-    async fn alarm(&self) -> Result<Response> {
-        Response::ok("")
-    }
-}
+mod api;
+mod clock;
+mod cron;
+mod d1;
+mod delivery;
 #[cfg(feature = "entry")]
-#[event(fetch)]
-async fn fetch(req: Request, _env: Env, _ctx: Context) -> Result<Response> {
-    if req.path() == "/healthz" {
-        return Response::ok("ok");
-    }
-    Response::error("not found", 404)
+mod entry;
+mod flush;
+mod host;
+mod ingress;
+mod log;
+mod object;
+mod outbound;
+mod probe;
+mod selfcall;
+mod slice;
+mod storage;
+mod stub;
+mod wire;
+
+pub use ingress::serve;
+pub use object::TaskObject;
+
+/// A configuration that holds together.
+pub type App = crate::config::App<crate::function::Function>;
+
+/// One run of the scheduled jobs: cleaner and rescuer.
+pub async fn scheduled_tick(env: &worker::Env) {
+    cron::tick(env).await;
 }
-#[cfg(feature = "entry")]
-#[event(scheduled)]
-async fn scheduled(_e: ScheduledEvent, _env: Env, _c: ScheduleContext) {}

@@ -19,6 +19,7 @@ use worker::{DurableObject, Env, Request, Response, Result, State, durable_objec
 
 /// The Durable Object class. Export it from your Worker under this name.
 #[durable_object(alarm)]
+#[allow(missing_docs)] // of what the macro makes
 pub struct TaskObject {
     state: State,
     desk: Rc<Desk>,

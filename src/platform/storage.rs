@@ -29,7 +29,7 @@ fn cell_error(error: &JsValue) -> CellError {
 impl ObjectStorage {
     pub(super) fn of(state: &State) -> Self {
         let storage = state.storage();
-        let raw: JsValue = storage.as_raw().clone().into();
+        let raw: JsValue = AsRef::<JsValue>::as_ref(storage.as_raw()).clone();
         // `kv` is the synchronous key-value API of SQLite objects; workers-rs has no binding yet.
         let kv = Reflect::get(&raw, &"kv".into()).unwrap_or(JsValue::UNDEFINED);
         Self {

@@ -258,7 +258,7 @@ pub fn list(before: Option<(u64, TaskId)>, limit: u32, now_ms: u64) -> Statement
     Statement {
         sql: "
 SELECT task_id, generation, state, waiting, resumable, kind, name, tenant, key, function, attempts,
-  claims, revivals, duplicates, created_ms, updated_ms, finished_ms, expires_ms, error_code,
+  claims, revivals, duplicates, created_ms, updated_ms, finished_ms, expires_ms, due_ms, error_code,
   error_message, error_step, answer_status, stub_reason
 FROM tasks
 WHERE created_ms <= ?1 AND (created_ms < ?1 OR task_id < ?2)

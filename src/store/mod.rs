@@ -4,3 +4,4 @@
 pub mod cells;
 pub mod commit;
 pub mod d1;
+pub mod rows;

@@ -1,0 +1,168 @@
+//! Queries and steering: one task, the list, forgetting; and the lab's switches.
+
+use super::clock;
+use super::d1;
+use super::delivery;
+use super::ingress::Exchange;
+use super::log;
+use super::stub::{self, NoReply};
+use crate::http::code::Code;
+use crate::http::document::TaskDocument;
+use crate::http::object_call::{Ask, Call, Told};
+use crate::http::problem::{Cause, Problem};
+use crate::limits;
+use crate::store::d1 as sql;
+use crate::store::rows::{Cursor, TaskRow};
+use crate::types::{Answer, TaskId};
+use serde_json::{Value, json};
+use worker::Env;
+
+/// How long an object is asked before the answer is 503.
+const PATIENCE_MS: u64 = 5_000;
+/// How long D1 is asked before the answer is 503.
+const LIST_TIMEOUT_MS: u64 = 10_000;
+
+fn absent(id: TaskId) -> Problem {
+    Problem::new(
+        Code::TaskNotFound,
+        "No task has this id: it was never begun, or it has been forgotten.",
+    )
+    .task(id)
+}
+
+fn unreachable(id: TaskId, error: &NoReply) -> Problem {
+    log::error("object", json!({"task_id": id.to_string(), "error": format!("{error:?}")}));
+    let code = match error {
+        NoReply::Overloaded => Code::Overloaded,
+        NoReply::Unreachable(_) => Code::Unavailable,
+    };
+    Problem::new(code, "The task's object did not answer.").task(id)
+}
+
+/// One task, from its object: what it says is true now.
+pub(super) async fn show(env: &Env, id: TaskId) -> Result<Answer, Problem> {
+    let standing = delivery::look(env, id, 0, clock::now_ms() + PATIENCE_MS)
+        .await
+        .map_err(|error| unreachable(id, &error))?
+        .ok_or_else(|| absent(id))?;
+    Ok(TaskDocument::of(&standing.summary).to_answer(200))
+}
+
+/// Has a task forgotten.
+pub(super) async fn forget(env: &Env, id: TaskId) -> Result<Answer, Problem> {
+    let call = Call {
+        task_id: id,
+        ask: Ask::Delete,
+    };
+    let reply = stub::ask(env, &call, clock::now_ms() + PATIENCE_MS)
+        .await
+        .map_err(|error| unreachable(id, &error))?;
+    match reply.told {
+        Told::Done => Ok(Answer {
+            status: 204,
+            headers: [("onceward-task-id", id.to_string())].into_iter().collect(),
+            body: Vec::new(),
+        }),
+        Told::InProgress(standing) => Err(Problem::new(
+            Code::TaskInProgress,
+            format!(
+                "The task is {}; only a task that has ended can be forgotten.",
+                sql::state_name(&standing.summary.state)
+            ),
+        )
+        .task(id)),
+        Told::NotFound => Err(absent(id)),
+        other => Err(unreachable(id, &NoReply::Unreachable(format!("{other:?}")))),
+    }
+}
+
+struct Page {
+    limit: u32,
+    before: Option<(u64, TaskId)>,
+}
+
+/// Reads `limit` and `cursor`, and names everything that is wrong with them.
+fn page(target: &str) -> Result<Page, Problem> {
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    let mut page = Page {
+        limit: limits::LIST_PAGE,
+        before: None,
+    };
+    let mut wrong = Vec::new();
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "limit" => match value.parse() {
+                Ok(limit) if (1..=limits::LIST_PAGE_MAX).contains(&limit) => page.limit = limit,
+                _ => wrong.push(Cause {
+                    detail: format!("wanted a whole number from 1 to {}", limits::LIST_PAGE_MAX),
+                    pointer: "limit".into(),
+                }),
+            },
+            "cursor" => match Cursor::read(&value) {
+                Some(cursor) => page.before = Some((cursor.created_ms, cursor.task_id)),
+                None => wrong.push(Cause {
+                    detail: "wanted a `next_cursor` of an earlier page".into(),
+                    pointer: "cursor".into(),
+                }),
+            },
+            _ => wrong.push(Cause {
+                detail: "no such parameter; there are limit and cursor".into(),
+                pointer: name.into_owned(),
+            }),
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(page);
+    }
+    Err(Problem::new(Code::InputInvalid, "The query has problems; `errors` lists them.").errors(wrong))
+}
+
+/// The list, from D1, newest first. A task is in it from its end, or from when it first had to wait.
+pub(super) async fn list(env: &Env, exchange: &Exchange) -> Result<Answer, Problem> {
+    let page = page(&exchange.target)?;
+    let statement = sql::list(page.before, page.limit + 1, clock::now_ms());
+    let asked = clock::within(LIST_TIMEOUT_MS, d1::batch(env, &[statement])).await;
+    let rows: Vec<TaskRow> = asked
+        .unwrap_or_else(|| Err("no answer in time".into()))
+        .and_then(|results| {
+            let first = results.first().ok_or("no result")?;
+            first.results().map_err(|e| e.to_string())
+        })
+        .map_err(|error| {
+            log::error("list", json!({ "error": error }));
+            Problem::new(Code::Unavailable, "The database of results does not answer. Tasks go on without it.")
+        })?;
+    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
+    let more = rows.len() > limit;
+    let shown: Vec<_> = rows
+        .into_iter()
+        .take(limit)
+        .filter_map(TaskRow::summary)
+        .collect();
+    let next = shown.last().filter(|_| more).map(|last| {
+        Cursor {
+            created_ms: last.created_ms,
+            task_id: last.task_id,
+        }
+        .word()
+    });
+    let tasks: Vec<TaskDocument> = shown.iter().map(TaskDocument::of).collect();
+    let mut document = json!({ "tasks": tasks });
+    if let Some(next) = next {
+        document["next_cursor"] = Value::String(next);
+    }
+    let mut answer = Answer::json(200, &document);
+    answer.headers.push("cache-control", "no-store");
+    Ok(answer)
+}
+
+/// Sets the lab's faults.
+#[cfg(feature = "lab")]
+pub(super) async fn set_faults(request: &mut worker::Request) -> Result<Answer, Problem> {
+    let body = super::wire::body(request).await.unwrap_or_default();
+    let wish: Value = serde_json::from_slice(&body)
+        .map_err(|e| Problem::new(Code::InputInvalid, format!("not JSON: {e}")))?;
+    super::probe::set_faults(&wish)
+        .map_err(|wrong| Problem::new(Code::InputInvalid, wrong.join("; ")))?;
+    Ok(Answer::json(200, &super::probe::faults()))
+}

@@ -1,0 +1,210 @@
+//! One delivery: begun, run or joined, answered.
+
+use super::clock;
+use super::log;
+use super::slice::{self, Start};
+use super::stub::{self, NoReply};
+use crate::function::{Function, SliceEnd};
+use crate::http::admit::Admitted;
+use crate::http::answer::{self, Seen};
+use crate::http::code::Code;
+use crate::http::object_call::{Ask, Call, Reply, Told};
+use crate::http::problem::Problem;
+use crate::limits;
+use crate::protocol::{Begin, Standing};
+use crate::types::{Answer, Policy, TaskId};
+use futures::channel::oneshot;
+use serde_json::json;
+use worker::{Context, Env};
+
+/// Time beyond what a sender waits for an answer in which the object is asked again.
+const PATIENCE_MS: u64 = 4_000;
+
+/// A delivery on its way through.
+pub(super) struct Delivery<'a> {
+    pub(super) env: &'a Env,
+    pub(super) ctx: &'a Context,
+    pub(super) function: &'a Function,
+    pub(super) policy: Policy,
+    pub(super) admitted: Admitted,
+    pub(super) started_ms: u64,
+}
+
+impl Delivery<'_> {
+    fn task_id(&self) -> TaskId {
+        self.admitted.key.task_id()
+    }
+
+    /// How long this sender is kept waiting, from its arrival.
+    fn waits_ms(&self) -> u64 {
+        let own = self.policy.respond_within_ms;
+        match (self.admitted.prefer.respond_async, self.admitted.prefer.wait_ms()) {
+            (_, Some(wait)) => wait.min(limits::MAX_PREFER_WAIT_MS),
+            (true, None) => 0,
+            (false, None) => own,
+        }
+    }
+
+    fn left_ms(&self) -> u64 {
+        (self.started_ms + self.waits_ms()).saturating_sub(clock::now_ms())
+    }
+
+    /// Begins the task or joins it, and answers.
+    pub(super) async fn carry(self) -> Answer {
+        let call = Call {
+            task_id: self.task_id(),
+            ask: Ask::Begin {
+                begin: Box::new(Begin {
+                    op: clock::token(),
+                    key: self.admitted.key.clone(),
+                    function: self.function.name().to_owned(),
+                    policy: self.policy.clone(),
+                    fingerprint: self.admitted.fingerprint.clone(),
+                    input: self.admitted.input.clone(),
+                }),
+                input_headers: self.admitted.input.headers.clone(),
+                wait_ms: self.waits_ms().min(limits::MAX_JOIN_MS),
+            },
+        };
+        let claim_ms = clock::now_ms();
+        let until_ms = claim_ms + self.waits_ms().min(limits::MAX_JOIN_MS) + PATIENCE_MS;
+        match stub::ask(self.env, &call, until_ms).await {
+            Ok(reply) => self.begun(reply, claim_ms).await,
+            Err(error) => self.unreachable(&error),
+        }
+    }
+
+    async fn begun(self, reply: Reply, claim_ms: u64) -> Answer {
+        let task_id = self.task_id();
+        match reply.told {
+            Told::Claimed {
+                claimed,
+                input_headers,
+                journal,
+                more,
+            } => {
+                let mut input = self.admitted.input.clone();
+                if let Some(headers) = input_headers {
+                    // The task goes on with what it began with.
+                    input.headers = headers;
+                    input.body = reply.body;
+                }
+                let start = Start {
+                    task_id,
+                    claimed: *claimed,
+                    started_ms: claim_ms,
+                    input,
+                    journal,
+                    more,
+                };
+                self.run(start).await
+            }
+            Told::Stands(standing) => self.joined(*standing).await,
+            Told::KeyReused => Problem::new(
+                Code::KeyReused,
+                "This key was used before for a request with other content. Use a new key for a new request.",
+            )
+            .task(task_id)
+            .to_answer(),
+            other => {
+                log::error("begin", json!({"task_id": task_id.to_string(), "told": format!("{other:?}")}));
+                Problem::new(Code::Unavailable, "The task's object cannot take this now.")
+                    .task(task_id)
+                    .to_answer()
+            }
+        }
+    }
+
+    /// Runs the first slice beside the wait for its answer: a sender that hangs up stops nothing.
+    async fn run(self, start: Start) -> Answer {
+        let (done, ended) = oneshot::channel::<SliceEnd>();
+        let (env, function) = (self.env.clone(), self.function.clone());
+        self.ctx.wait_until(async move {
+            let end = slice::run(env, function, start).await;
+            // The sender may have got its 202 already.
+            let _ = done.send(end);
+        });
+        let left = self.left_ms();
+        if left > 0
+            && let Some(Ok(end)) = clock::within(left, ended).await
+        {
+            match end {
+                SliceEnd::Ended(standing) => return self.answer(&standing, false),
+                // Another slice goes on with it; wait with the others.
+                SliceEnd::Suspended { .. } | SliceEnd::Stopped | SliceEnd::Unreachable => {}
+            }
+        }
+        self.wait(false).await
+    }
+
+    /// A duplicate: what the object said may already be the end.
+    async fn joined(self, standing: Standing) -> Answer {
+        let moving = standing.summary.is_moving(clock::now_ms());
+        if !moving || self.left_ms() == 0 {
+            return self.answer(&standing, true);
+        }
+        self.wait(true).await
+    }
+
+    /// Looks at the task until it ends or time is up, each time for as long as an object may be kept.
+    async fn wait(self, replayed: bool) -> Answer {
+        loop {
+            let left = self.left_ms();
+            let wait_ms = left.min(limits::MAX_JOIN_MS);
+            let until_ms = clock::now_ms() + wait_ms + PATIENCE_MS;
+            let standing = match look(self.env, self.task_id(), wait_ms, until_ms).await {
+                Ok(Some(standing)) => standing,
+                Ok(None) => return self.unreachable(&NoReply::Unreachable("it is gone".into())),
+                Err(error) => return self.unreachable(&error),
+            };
+            let moving = standing.summary.is_moving(clock::now_ms());
+            if !moving || self.left_ms() == 0 {
+                return self.answer(&standing, replayed);
+            }
+        }
+    }
+
+    fn answer(&self, standing: &Standing, replayed: bool) -> Answer {
+        answer::answer(&Seen {
+            standing,
+            mode: self.admitted.mode,
+            prefer: self.admitted.prefer,
+            replayed,
+            now_ms: clock::now_ms(),
+        })
+    }
+
+    fn unreachable(&self, error: &NoReply) -> Answer {
+        log::error("object", json!({
+            "task_id": self.task_id().to_string(), "error": format!("{error:?}"),
+        }));
+        let code = match error {
+            NoReply::Overloaded => Code::Overloaded,
+            NoReply::Unreachable(_) => Code::Unavailable,
+        };
+        Problem::new(
+            code,
+            "The task's object did not answer. Send the same request again: it runs once at most.",
+        )
+        .task(self.task_id())
+        .to_answer()
+    }
+}
+
+/// Where a task stands; `None` if there is none.
+pub(super) async fn look(
+    env: &Env,
+    task_id: TaskId,
+    wait_ms: u64,
+    until_ms: u64,
+) -> Result<Option<Standing>, NoReply> {
+    let call = Call {
+        task_id,
+        ask: Ask::Look { wait_ms },
+    };
+    match stub::ask(env, &call, until_ms).await?.told {
+        Told::Stands(standing) => Ok(Some(*standing)),
+        Told::NotFound => Ok(None),
+        other => Err(NoReply::Unreachable(format!("{other:?}"))),
+    }
+}

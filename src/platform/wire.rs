@@ -1,0 +1,65 @@
+//! Requests and responses of the platform as this crate's values, and back.
+
+use crate::limits;
+use crate::types::{Answer, Headers};
+use futures::StreamExt as _;
+use worker::{Request, Response, ResponseBuilder};
+
+/// The fields of a request.
+pub(super) fn headers(request: &Request) -> Headers {
+    request.headers().entries().collect()
+}
+
+/// Path and query as they were sent.
+pub(super) fn target(request: &Request) -> worker::Result<(String, String)> {
+    let url = request.url()?;
+    let path = url.path().to_owned();
+    let target = match url.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.clone(),
+    };
+    Ok((path, target))
+}
+
+/// Why a body could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyFault {
+    /// Larger than [`limits::MAX_BODY_BYTES`].
+    TooLarge,
+    /// The sender went away half-way.
+    CutOff,
+}
+
+/// Reads a body, up to the limit.
+pub(super) async fn body(request: &mut Request) -> Result<Vec<u8>, BodyFault> {
+    if request.inner().body().is_none() {
+        return Ok(Vec::new());
+    }
+    let mut stream = request.stream().map_err(|_| BodyFault::CutOff)?;
+    let mut body = Vec::new();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|_| BodyFault::CutOff)?;
+        body.extend_from_slice(&chunk);
+        if body.len() > limits::MAX_BODY_BYTES {
+            return Err(BodyFault::TooLarge);
+        }
+    }
+    Ok(body)
+}
+
+/// An answer for the platform to send.
+pub(super) fn response(answer: Answer, without_body: bool) -> worker::Result<Response> {
+    let fields = worker::Headers::new();
+    for (name, value) in answer.headers.iter() {
+        fields.append(name, value)?;
+    }
+    let builder = ResponseBuilder::new()
+        .with_status(answer.status)
+        .with_headers(fields);
+    // These statuses have no body by definition; the platform refuses one.
+    let bodiless = matches!(answer.status, 101 | 103 | 204 | 205 | 304);
+    if bodiless || without_body {
+        return Ok(builder.empty());
+    }
+    Ok(builder.fixed(answer.body))
+}
