@@ -3,6 +3,7 @@
 use crate::store::cells::{CellError, Cells};
 use js_sys::{Array, Function, Object, Reflect, Uint8Array};
 use std::cell::RefCell;
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
@@ -57,7 +58,10 @@ impl ObjectStorage {
     ) -> Result<T, E> {
         let outcome: Rc<RefCell<Option<Result<T, E>>>> = Rc::default();
         let (inner, cells) = (Rc::clone(&outcome), self.clone());
+        // If the step panics, the platform rolls back, and what it held is not looked at again.
+        let held = AssertUnwindSafe((inner, cells, step));
         let closure = Closure::once(move || -> Result<JsValue, JsValue> {
+            let AssertUnwindSafe((inner, cells, step)) = { held };
             let result = step(&cells);
             let failed = result.is_err();
             *inner.borrow_mut() = Some(result);
