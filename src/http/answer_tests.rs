@@ -279,89 +279,60 @@ fn the_document_in_full() {
     );
 }
 
+/// What an object says of a task in this state.
+fn object(state: State, answer: Option<Answer>) -> protocol::Standing {
+    let summary = protocol::Summary {
+        task_id: task().task_id,
+        key: TaskKey::new(TaskKind::Source, "inbox", "", "k1"),
+        function: "greet".into(),
+        state,
+        generation: 1,
+        attempts: 1,
+        claims: 1,
+        revivals: 0,
+        created_ms: 1,
+        updated_ms: 2,
+        finished_ms: None,
+        expires_ms: None,
+        failure: None,
+        answer_status: None,
+        duplicates: 0,
+    };
+    protocol::Standing { summary, answer }
+}
+
 #[test]
 fn every_state_of_the_machine_has_a_standing() {
-    use crate::protocol::{Standing as Object, State, Summary, Waiting};
-    let object = |state: State, answer: Option<Answer>| Object {
-        summary: Summary {
-            task_id: task().task_id,
-            key: TaskKey::new(TaskKind::Source, "inbox", "", "k1"),
-            function: "greet".into(),
-            state,
-            generation: 1,
-            attempts: 1,
-            claims: 1,
-            revivals: 0,
-            created_ms: 1,
-            updated_ms: 2,
-            finished_ms: None,
-            expires_ms: None,
-            failure: None,
-            answer_status: None,
-            duplicates: 0,
-        },
-        answer,
-    };
     let backing_off = |due_ms| State::Suspended(Waiting::BackingOff { due_ms });
-    let (a, long) = (stored(200), NOW_MS + 60_000);
+    let failed = |resumable| State::Failed { resumable };
+    let long = NOW_MS + 60_000;
+    let waiting = Standing::Waiting {
+        until_ms: Some(long),
+    };
+    let good = Standing::Succeeded {
+        answer: stored(200),
+    };
+    let bad = |answer| Standing::FailedForGood { answer };
+    let (some, none) = (Some(stored(200)), None);
+    #[rustfmt::skip]
     let cases = [
-        (State::Running, None, Some(Standing::Running), "running"),
-        (
-            State::Suspended(Waiting::Ready),
-            None,
-            Some(Standing::Running),
-            "suspended",
-        ),
-        (
-            backing_off(NOW_MS + 10),
-            None,
-            Some(Standing::Running),
-            "suspended",
-        ),
-        (
-            backing_off(long),
-            None,
-            Some(Standing::Waiting {
-                until_ms: Some(long),
-            }),
-            "suspended",
-        ),
-        (
-            State::Succeeded,
-            Some(a.clone()),
-            Some(Standing::Succeeded { answer: a.clone() }),
-            "succeeded",
-        ),
-        (State::Succeeded, None, None, "succeeded"),
-        (
-            State::Failed { resumable: true },
-            None,
-            Some(Standing::FailedResumable),
-            "failed",
-        ),
-        (
-            State::Failed { resumable: false },
-            Some(a.clone()),
-            Some(Standing::FailedForGood { answer: Some(a) }),
-            "failed",
-        ),
-        (
-            State::Failed { resumable: false },
-            None,
-            Some(Standing::FailedForGood { answer: None }),
-            "failed",
-        ),
-        (State::Forgotten, None, None, "failed"),
+        (State::Running, &none, Some(Standing::Running), "running"),
+        (State::Suspended(Waiting::Ready), &none, Some(Standing::Running), "suspended"),
+        (backing_off(NOW_MS + 10), &none, Some(Standing::Running), "suspended"),
+        (backing_off(long), &none, Some(waiting), "suspended"),
+        (State::Succeeded, &some, Some(good), "succeeded"),
+        (State::Succeeded, &none, None, "succeeded"),
+        (failed(true), &none, Some(Standing::FailedResumable), "failed"),
+        (failed(false), &some, Some(bad(some.clone())), "failed"),
+        (failed(false), &none, Some(bad(None)), "failed"),
+        (State::Forgotten, &none, None, "failed"),
     ];
-    for (state, answer, want, word) in cases {
-        let object = object(state, answer);
-        assert_eq!(
-            Standing::of(&object, NOW_MS),
-            want,
-            "{:?}",
-            object.summary.state
-        );
-        let document = serde_json::to_value(TaskDocument::of(&object.summary)).expect("JSON");
+    for (state, stored, want, word) in cases {
+        let object = object(state, stored.clone());
+        let got = Standing::of(&object, NOW_MS);
+        assert_eq!(got, want, "{:?}", object.summary.state);
+        let task = TaskDocument::of(&object.summary);
+        let document = serde_json::to_value(&task).expect("JSON");
         assert_eq!(document["state"], word);
         let seen = Seen {
             standing: &object,
@@ -377,14 +348,12 @@ fn every_state_of_the_machine_has_a_standing() {
             honoured: seen.prefer.granted(),
             ..asked(Mode::Call, true)
         };
-        let task = TaskDocument::of(&object.summary);
-        match want {
-            Some(standing) => {
-                let out = super::answer(&seen);
-                assert_eq!(out, by_contract(&standing, &asked, &task));
-                assert_eq!(out.headers.get("preference-applied"), Some("wait=25"));
-            }
-            None => assert_eq!(form(&super::answer(&seen)), "503 unavailable 5"),
+        let out = answer(&seen);
+        if let Some(standing) = want {
+            assert_eq!(out, by_contract(&standing, &asked, &task));
+            assert_eq!(out.headers.get("preference-applied"), Some("wait=25"));
+        } else {
+            assert_eq!(form(&out), "503 unavailable 5");
         }
     }
 }
