@@ -61,7 +61,8 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         answer: None,
         failure: None,
         outbox: Outbox::default(),
-        armed_ms: old.and_then(|t| t.armed_ms),
+        // The old alarm may be used up by the run that places the tombstone: it is set anew.
+        armed_ms: None,
         seen_ms: moment.ms,
         duplicates: 0,
     };

@@ -111,7 +111,7 @@ pub(super) fn mint(task: &mut Task, hop: u32, moment: &Moment, effects: &mut Vec
     } else {
         wait / 2 + super::schedule::jittered(wait / 2, moment.fresh.jitter)
     };
-    task.dispatches += 1;
+    task.dispatches = task.dispatches.saturating_add(1);
     task.state = State::Suspended(Waiting::Ready);
     task.ticket = Some(Ticket {
         token: moment.fresh.ticket.clone(),

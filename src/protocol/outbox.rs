@@ -30,9 +30,10 @@ pub(super) fn flushed(
         return Transition::unchanged(Reply::Done);
     }
     let mut effects = Vec::new();
-    if holds > task.version {
-        // D1 has a row that is newer than ours can be: a clock stepped back over a forgotten task.
+    if holds > task.version || (holds >= sent && holds.is_tombstone()) {
+        // D1 has what cannot be ours: a clock stood still or stepped back over a forgotten task.
         task.version.epoch = holds.epoch.saturating_add(1);
+        task.outbox.owed_n = task.version.n;
         task.outbox.flushed_n = 0;
         if task.outbox.tries == 0 {
             effects.push(Effect::Flush);
@@ -43,7 +44,7 @@ pub(super) fn flushed(
     if holds < sent {
         return failed(task, sent, moment);
     }
-    if task.outbox.flushed_n >= sent.n {
+    if task.outbox.flushed_n >= sent.n || !task.outbox.is_owing() {
         return Transition::unchanged(Reply::Done);
     }
     task.outbox.flushed_n = sent.n;

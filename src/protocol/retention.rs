@@ -20,8 +20,10 @@ pub(super) fn due(task: &Task, cause: Cause, moment: &Moment) -> Transition {
             version: task.tombstone(),
         });
         // The first try from the alarm runs within the alarm's own run, which the platform repeats
-        // if it is cut off: that saves a write for every task. Any other try is guarded.
-        if forgotten || cause == Cause::Poke {
+        // if it is cut off: that saves a write for every task. Any other try is guarded, and so is
+        // one of an alarm that rang before the time in the row, which would be trusted later.
+        let early = task.armed_ms.is_some_and(|at| at > moment.ms);
+        if forgotten || early || cause == Cause::Poke {
             let again = moment.ms + 2 * limits::FLUSH_TIMEOUT_MS;
             effects.push(ring_at(task, again, moment));
         }

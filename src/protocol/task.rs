@@ -77,6 +77,13 @@ pub struct Version {
     pub n: u64,
 }
 
+impl Version {
+    /// True of the version of a tombstone: rows have even numbers.
+    pub(super) fn is_tombstone(self) -> bool {
+        self.n % 2 == 1
+    }
+}
+
 /// What D1 still has to be told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
