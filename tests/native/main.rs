@@ -1,0 +1,11 @@
+//! Native tests of the pure parts: fast, no workerd.
+
+mod protocol_fixture;
+mod protocol_outbox;
+mod protocol_props;
+mod protocol_scenarios;
+mod protocol_slices;
+mod protocol_table;
+mod protocol_watch;
+mod protocol_words;
+mod protocol_world;

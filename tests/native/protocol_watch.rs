@@ -1,0 +1,359 @@
+//! A model of the guarantees, kept apart from the machine: who holds the lease and until when, which
+//! ticket is out, what has been recorded. Every transition is held against it.
+
+use crate::protocol_world::{World, policy};
+use onceward::limits::{FLUSH_TIMEOUT_MS, MAX_REVIVALS};
+use onceward::protocol::{
+    Begin, Claimed, Effect, Event, Next, Outcome, Proof, Reply, State, Task, Transition, Version,
+    Waiting, next_due_ms,
+};
+use onceward::types::{FailureKind, Token};
+use std::collections::BTreeMap;
+
+/// How far the proof of a message carries, by the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Right {
+    Valid,
+    Over,
+    None,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// The last one that was granted the task and has not ended its lease; the end of the lease.
+    holder: Option<(Proof, u64)>,
+    ticket: Option<Token>,
+    granted: Vec<(Token, Claimed)>,
+    values: BTreeMap<String, Outcome>,
+    latest: u64,
+    /// Claims granted so far.
+    pub claims: u32,
+}
+
+fn is_over(task: &Task, ms: u64) -> bool {
+    matches!(task.state, State::Forgotten) || task.is_expired(ms)
+}
+
+impl Model {
+    pub fn watch(&mut self, world: &World, event: &Event, out: &Transition, ms: u64) {
+        let before = world.task.as_ref();
+        self.grants(before, event, out, ms);
+        self.writes(before, event, out, ms);
+        self.journal(world, event, out, ms);
+        deliveries(before, event, out, ms);
+        finals(before, event, out, ms);
+        forgetting(before, event, out, ms);
+        if let Next::Put(task) = &out.next {
+            shape(task);
+            numbers(before, task, out);
+            acknowledged(world, task);
+        }
+        self.learn(before, event, out, ms);
+    }
+
+    /// G1: one holder at a time, a ticket once, the same lease for the same operation.
+    fn grants(&self, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
+        let Reply::Claimed(claimed) = &out.reply else {
+            return;
+        };
+        let valid = self.holder.as_ref().filter(|(_, ends)| ms < *ends);
+        if matches!(out.next, Next::Unchanged) {
+            let (holder, _) = valid.expect("a lease given again is valid");
+            assert_eq!(*holder, claimed.proof, "the lease of another was given");
+            let op = match event {
+                Event::Begin(begin) => &begin.op,
+                Event::Claim(claim) => &claim.op,
+                other => panic!("{other:?} was granted the task"),
+            };
+            let first = self.granted.iter().rev().find(|(granted, _)| granted == op);
+            let (_, first) = first.expect("granted to this operation before");
+            let kept = |c: &Claimed| (c.proof.clone(), c.hop, c.resumed, c.generation);
+            assert_eq!(kept(first), kept(claimed), "the reply was not rebuilt");
+            return;
+        }
+        assert!(valid.is_none(), "G1: a second holder beside {valid:?}");
+        let fence = before.map_or(0, |t| t.fence);
+        assert!(claimed.proof.fence > fence, "the fence did not grow");
+        let seen = |c: &Claimed| c.proof.token == claimed.proof.token;
+        assert!(
+            !self.granted.iter().any(|(_, c)| seen(c)),
+            "token not fresh"
+        );
+        if let Event::Claim(claim) = event {
+            let ticket = self.ticket.as_ref();
+            assert_eq!(ticket, Some(&claim.ticket), "G1: a ticket that is not out");
+        }
+    }
+
+    fn right(&self, before: Option<&Task>, proof: &Proof, ms: u64) -> Right {
+        let closed = before.is_none_or(|t| t.is_final() || is_over(t, ms));
+        match &self.holder {
+            Some((holder, ends)) if !closed && holder == proof => {
+                if ms < *ends {
+                    Right::Valid
+                } else {
+                    Right::Over
+                }
+            }
+            Some(_) | None => Right::None,
+        }
+    }
+
+    /// G1: what is stale changes nothing; what is late counts until the next claim.
+    fn writes(&self, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
+        let (proof, is_suspend) = match event {
+            Event::Record(record) => (&record.proof, false),
+            Event::Finish(finish) => (&finish.proof, false),
+            Event::Suspend(suspend) => (&suspend.proof, true),
+            Event::Begin(_)
+            | Event::Claim(_)
+            | Event::AlarmFired
+            | Event::Poke
+            | Event::Flushed { .. }
+            | Event::FlushFailed { .. }
+            | Event::TombstoneAcked(_)
+            | Event::TombstoneFailed { .. }
+            | Event::Delete => return,
+        };
+        let right = self.right(before, proof, ms);
+        if right == Right::None || (right == Right::Over && is_suspend) {
+            assert!(matches!(out.next, Next::Unchanged), "G1: {event:?} changed");
+            assert!(out.effects.is_empty(), "G1: {event:?} had effects");
+            assert!(!matches!(out.reply, Reply::Recorded { .. }));
+        } else {
+            let refused = matches!(out.reply, Reply::NotFound)
+                || (matches!(out.reply, Reply::Stale(_)) && !is_suspend);
+            assert!(!refused, "refused though {right:?}: {event:?}");
+        }
+        if let Reply::Recorded { stop, .. } = out.reply {
+            assert_eq!(stop, right == Right::Over);
+        }
+    }
+
+    /// G2: the first outcome of a step stays, but for the failure that ended an attempt.
+    fn journal(&mut self, world: &World, event: &Event, out: &Transition, ms: u64) {
+        let mut journal = world.journal.clone();
+        for effect in &out.effects {
+            match effect {
+                Effect::PutStep(step) => {
+                    let cell = step.id.cell();
+                    let old = journal.insert(cell.clone(), step.clone());
+                    assert!(old.is_none(), "G2: {cell} was recorded twice");
+                    if matches!(step.outcome, Outcome::Value(_)) {
+                        let old = self.values.insert(cell, step.outcome.clone());
+                        assert!(old.is_none(), "G2: a success was recorded twice");
+                    }
+                }
+                Effect::ReopenStep(id) => {
+                    let old = journal.remove(&id.cell()).expect("a record to open again");
+                    let Outcome::Failed(failure) = old.outcome else {
+                        panic!("G2: a success was opened again");
+                    };
+                    assert_eq!(failure.kind, FailureKind::Retryable);
+                }
+                Effect::DropPayload => {
+                    let before = world.task.as_ref().expect("a task");
+                    let deleted = matches!(event, Event::Delete);
+                    assert!(deleted || is_over(before, ms), "G7: of the living");
+                    journal.clear();
+                    self.values.clear();
+                }
+                Effect::PutInput(_)
+                | Effect::PutAnswer(_)
+                | Effect::SetAlarm { .. }
+                | Effect::Dispatch { .. }
+                | Effect::Flush
+                | Effect::Forget { .. }
+                | Effect::WakeJoined => {}
+            }
+        }
+    }
+
+    fn learn(&mut self, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
+        let Next::Put(task) = &out.next else {
+            if matches!(out.next, Next::Gone) {
+                (self.holder, self.ticket) = (None, None);
+                self.values.clear();
+            }
+            return;
+        };
+        let ended = matches!(event, Event::Finish(_) | Event::Suspend(_));
+        if ended || task.is_final() || matches!(task.state, State::Forgotten) {
+            self.holder = None;
+        }
+        if before.is_some_and(|t| t.generation != task.generation) {
+            self.values.clear();
+        }
+        if !matches!(task.state, State::Suspended(Waiting::Ready)) {
+            self.ticket = None;
+        }
+        for effect in &out.effects {
+            if let Effect::Dispatch { ticket, .. } = effect {
+                self.ticket = Some(ticket.clone());
+            }
+        }
+        if let Reply::Suspended { ticket, .. } = &out.reply {
+            self.ticket.clone_from(ticket);
+        }
+        if let Reply::Claimed(claimed) = &out.reply {
+            let op = match event {
+                Event::Begin(begin) => begin.op.clone(),
+                Event::Claim(claim) => claim.op.clone(),
+                other => panic!("{other:?} was granted the task"),
+            };
+            self.holder = Some((claimed.proof.clone(), ms + policy().lease_ms));
+            self.granted.push((op, (**claimed).clone()));
+            self.claims += 1;
+        }
+    }
+
+    /// G4: a stored task has an alarm that rings in time.
+    pub fn watch_alarm(&mut self, world: &World, ms: u64) {
+        // After a crash the object may have lost the latest time; an alarm may stand beyond it.
+        let behind = ms < self.latest;
+        self.latest = self.latest.max(ms);
+        let Some(task) = world.task.as_ref().filter(|_| !behind) else {
+            return;
+        };
+        let placing = |(version, _): &&(Version, bool)| {
+            (version.epoch, version.n) == (task.version.epoch, task.version.n + 1)
+        };
+        let forget = world.forgets.iter().filter(placing).max_by_key(|f| f.1);
+        if world.alarm_lost || forget.is_some_and(|(_, repeated)| *repeated) {
+            return;
+        }
+        let mut due = next_due_ms(task).max(ms + 1);
+        if is_over(task, ms) && forget.is_some() {
+            due = ms + 2 * FLUSH_TIMEOUT_MS;
+        } else if task.outbox.is_owing() && task.outbox.next_ms <= ms {
+            // A flush is under way without a write; the alarm guards it.
+            let mut settled = task.clone();
+            settled.outbox.flushed_n = settled.outbox.owed_n;
+            due = next_due_ms(&settled).clamp(ms + 1, ms + 2 * FLUSH_TIMEOUT_MS);
+        }
+        let alarm = world.alarm;
+        assert!(
+            alarm.is_some_and(|at| at <= due),
+            "G4: {alarm:?}, due {due}"
+        );
+    }
+}
+
+/// G5: the stored answer is for the same fingerprint only.
+fn deliveries(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
+    let (Event::Begin(begin), Some(task)) = (event, before) else {
+        return;
+    };
+    let Begin {
+        fingerprint, op, ..
+    } = &**begin;
+    let same = *fingerprint == task.fingerprint;
+    let repeated = task.begin_op.as_ref() == Some(op);
+    let new = matches!(task.state, State::Forgotten) || (is_over(task, ms) && !repeated);
+    if new {
+        assert!(matches!(out.reply, Reply::Claimed(_)), "the key is new");
+        return;
+    }
+    assert_eq!(matches!(out.reply, Reply::KeyReused), !same, "G5");
+    if let Next::Put(next) = &out.next {
+        assert_eq!(next.generation, task.generation);
+    }
+    if let Reply::Stands(standing) = &out.reply {
+        assert!(
+            standing.answer.is_none() || task.is_final(),
+            "G5: too early"
+        );
+        assert!(task.answer == standing.answer || !task.is_final());
+    }
+}
+
+/// G2: what is final never changes before it expires.
+fn finals(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
+    let Some(task) = before.filter(|t| t.is_final() && !t.is_expired(ms)) else {
+        return;
+    };
+    let Next::Put(next) = &out.next else { return };
+    if matches!(event, Event::Delete) {
+        assert_eq!(next.state, State::Forgotten);
+        return;
+    }
+    assert_eq!(task.state, next.state, "G2: a final state changed");
+    assert_eq!(task.answer, next.answer, "G2: a stored answer changed");
+    assert_eq!(task.failure, next.failure);
+    assert_eq!(task.expires_ms, next.expires_ms);
+    let quiet = |e: &Effect| matches!(e, Effect::SetAlarm { .. } | Effect::Flush);
+    assert!(out.effects.iter().all(quiet), "{:?}", out.effects);
+}
+
+/// G7: deleted only when its time is up, as the very version that the tombstone stands for.
+fn forgetting(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
+    if !matches!(out.next, Next::Gone) {
+        return;
+    }
+    let task = before.expect("a task");
+    let Event::TombstoneAcked(placed) = event else {
+        panic!("G7: deleted by {event:?}");
+    };
+    assert!(is_over(task, ms), "G7: the living was deleted");
+    assert_eq!(placed.epoch, task.version.epoch, "G7: another task");
+    assert_eq!(placed.n, task.version.n + 1, "G7: it changed meanwhile");
+}
+
+fn shape(task: &Task) {
+    let ended = matches!(task.state, State::Succeeded | State::Failed { .. });
+    let forgotten = matches!(task.state, State::Forgotten);
+    assert!(forgotten || ended == task.expires_ms.is_some());
+    assert!(forgotten || ended == task.finished_ms.is_some());
+    let ready = matches!(task.state, State::Suspended(Waiting::Ready));
+    assert_eq!(ready, task.ticket.is_some());
+    assert!(task.lease.is_some() || !matches!(task.state, State::Running));
+    let answered = ended && task.is_final();
+    assert!(
+        task.answer.is_none() || answered,
+        "an answer before the end"
+    );
+    assert!(task.attempts <= task.policy.max_attempts, "G9: attempts");
+    assert!(task.revivals <= MAX_REVIVALS, "G9: revivals");
+}
+
+fn numbers(before: Option<&Task>, task: &Task, out: &Transition) {
+    let Some(old) = before else { return };
+    assert!(task.seen_ms >= old.seen_ms, "time");
+    assert!(task.version >= old.version, "version");
+    assert!(task.fence >= old.fence, "fences go on");
+    assert!(task.fence <= old.fence + 1);
+    if task.generation != old.generation {
+        assert!(task.generation > old.generation);
+        assert!(task.version.epoch > old.version.epoch);
+        assert!(out.effects.contains(&Effect::DropPayload));
+        return;
+    }
+    assert!(
+        task.revivals >= old.revivals,
+        "G9: revivals are never reset"
+    );
+    let claimed = task.fence > old.fence;
+    let revived = task.revivals > old.revivals;
+    let expected = if revived { 1 } else { old.attempts + 1 };
+    assert!(
+        !claimed || task.attempts == expected,
+        "G9: a claim adds one"
+    );
+}
+
+/// Nothing counts as told to D1 but what D1 holds, as a living row.
+fn acknowledged(world: &World, task: &Task) {
+    let owing = world.task.as_ref().is_some_and(|t| t.outbox.is_owing());
+    let forgotten = matches!(task.state, State::Forgotten);
+    let anew = world
+        .task
+        .as_ref()
+        .is_some_and(|t| t.generation != task.generation);
+    if !owing || task.outbox.is_owing() || forgotten || anew {
+        return;
+    }
+    let row = world.d1.expect("a row");
+    assert!(!row.is_tombstone, "a tombstone counted as the row");
+    assert_eq!(row.version.epoch, task.version.epoch);
+    assert!(row.version.n >= task.outbox.owed_n);
+}

@@ -1,0 +1,342 @@
+//! A small world round the machine: one object with its rows and its alarm, D1, slices that keep
+//! their proofs, and messages that are lost, late or doubled. It carries out what the machine says
+//! and watches the guarantees with a model of its own (`protocol_watch`).
+
+use crate::protocol_fixture::token;
+use crate::protocol_watch::Model;
+use onceward::protocol::{
+    Begin, Claim, Claimed, Effect, Event, Finish, Fresh, Moment, Next, Reply, StepRecord, Suspend,
+    Task, Version, handle, next_due_ms,
+};
+use onceward::types::{Policy, StepId, Token};
+use std::collections::BTreeMap;
+
+/// Short times, so that a few steps of the clock reach everything.
+pub fn policy() -> Policy {
+    Policy {
+        max_attempts: 3,
+        lease_ms: 1_000,
+        retention_succeeded_ms: 20_000,
+        retention_failed_ms: 30_000,
+        ..Policy::default()
+    }
+}
+
+/// One thing that can happen. Numbers choose among what there is, the newest first.
+#[derive(Clone, Debug)]
+pub enum Act {
+    Deliver { print: bool },
+    BeginAgain(usize),
+    Claim(usize),
+    ClaimAgain(usize),
+    Record { slice: usize, step: u8, kind: u8 },
+    Suspend { slice: usize, step: u8 },
+    SuspendAgain(usize),
+    Finish { slice: usize, step: u8, kind: u8 },
+    FinishAgain(usize),
+    Alarm,
+    DoubledAlarm,
+    LoseAlarm,
+    Poke,
+    Wait(u64),
+    StepBack(u64),
+    FlushArrives { which: usize, heard: bool },
+    FlushLost(usize),
+    TombstoneArrives { heard: bool },
+    TombstoneLost,
+    NewerRow,
+    Delete,
+    Crash,
+}
+
+/// A row of D1.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub version: Version,
+    pub is_tombstone: bool,
+}
+
+/// The object, and everything that talks with it.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    pub now: u64,
+    /// The latest time in the object's memory.
+    pub floor: u64,
+    pub task: Option<Task>,
+    pub journal: BTreeMap<String, StepRecord>,
+    pub alarm: Option<u64>,
+    /// The alarm was taken away and nobody has looked since.
+    pub alarm_lost: bool,
+    pub d1: Option<Row>,
+    pub flushes: Vec<Version>,
+    /// Tombstones under way; true if within the run of an alarm, which the platform repeats.
+    pub forgets: Vec<(Version, bool)>,
+    pub tickets: Vec<Token>,
+    /// Tickets that the object itself wants carried.
+    pub dispatched: Vec<Token>,
+    pub slices: Vec<Claimed>,
+    pub progressed: Vec<bool>,
+    pub begins: Vec<Begin>,
+    pub claims: Vec<Claim>,
+    pub suspends: Vec<Suspend>,
+    pub finishes: Vec<Finish>,
+    pub turn: u64,
+    pub jitter: u32,
+    pub model: Model,
+}
+
+/// The newest first.
+pub fn pick<T: Clone>(among: &[T], n: usize) -> Option<T> {
+    let last = among.len().checked_sub(1)?;
+    Some(among[last - n % among.len()].clone())
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self {
+            now: 1_000_000,
+            jitter: 1_000,
+            ..Self::default()
+        }
+    }
+
+    pub fn act(&mut self, act: &Act) {
+        self.turn += 1;
+        match act {
+            Act::Wait(ms) => self.now += ms,
+            Act::StepBack(ms) => self.now = self.now.saturating_sub(*ms),
+            Act::LoseAlarm => {
+                self.alarm = None;
+                self.alarm_lost = self.task.is_some();
+            }
+            Act::Crash => self.crash(),
+            Act::NewerRow => self.newer_row(),
+            Act::Alarm => self.ring(true),
+            Act::DoubledAlarm => self.ring(false),
+            Act::Poke => {
+                self.alarm_lost = false;
+                self.apply(Event::Poke);
+            }
+            Act::Delete => {
+                self.apply(Event::Delete);
+            }
+            Act::FlushArrives { which, heard } => self.flush_arrives(*which, *heard),
+            Act::FlushLost(which) => {
+                if let Some(sent) = pick(&self.flushes, *which) {
+                    self.apply(Event::FlushFailed { sent });
+                }
+            }
+            Act::TombstoneArrives { heard } => self.tombstone_arrives(*heard),
+            Act::TombstoneLost => self.tombstone_lost(),
+            Act::Deliver { .. } | Act::BeginAgain(_) | Act::Claim(_) | Act::ClaimAgain(_) => {
+                self.ask(act);
+            }
+            Act::Record { .. }
+            | Act::Suspend { .. }
+            | Act::SuspendAgain(_)
+            | Act::Finish { .. }
+            | Act::FinishAgain(_) => self.write(act),
+        }
+    }
+
+    /// Rings now, however early or late. `used`: the alarm is gone with it.
+    pub fn ring(&mut self, used: bool) {
+        if self.alarm.is_none() {
+            return;
+        }
+        if used {
+            self.alarm = None;
+        }
+        self.apply(Event::AlarmFired);
+    }
+
+    /// Memory is gone. Cut off runs of the alarm are repeated; the due time is armed at the start,
+    /// and what is known of the alarm is asked for.
+    pub fn crash(&mut self) {
+        self.floor = 0;
+        let repeated = self.forgets.iter().any(|(_, alarm)| *alarm);
+        self.forgets.clear();
+        let soon = self.now + 1;
+        if repeated {
+            self.alarm = Some(self.alarm.map_or(soon, |at| at.min(soon)));
+        }
+        if let Some(task) = &mut self.task {
+            let at = next_due_ms(task).max(soon);
+            let armed = self.alarm.map_or(at, |alarm| alarm.min(at));
+            self.alarm = Some(armed);
+            task.armed_ms = Some(armed);
+            self.alarm_lost = false;
+        }
+    }
+
+    fn newer_row(&mut self) {
+        let epoch = self.task.as_ref().map_or(self.now, |t| t.version.epoch) + 5;
+        let version = Version { epoch, n: 2 };
+        if self.d1.is_none_or(|row| row.version < version) {
+            self.d1 = Some(Row {
+                version,
+                is_tombstone: false,
+            });
+        }
+    }
+
+    /// D1 takes a row that is newer than its own.
+    fn upsert(&mut self, version: Version, is_tombstone: bool) -> Row {
+        let row = Row {
+            version,
+            is_tombstone,
+        };
+        let held = self
+            .d1
+            .filter(|held| held.version >= version)
+            .unwrap_or(row);
+        self.d1 = Some(held);
+        held
+    }
+
+    pub fn flush_arrives(&mut self, which: usize, heard: bool) {
+        if let Some(sent) = pick(&self.flushes, which) {
+            let holds = self.upsert(sent, false).version;
+            if heard {
+                self.apply(Event::Flushed { sent, holds });
+            }
+        }
+    }
+
+    pub fn tombstone_arrives(&mut self, heard: bool) {
+        let Some((sent, alarm)) = self.forgets.pop() else {
+            return;
+        };
+        let held = self.upsert(sent, true);
+        if !heard {
+            self.forgets.push((sent, alarm));
+        } else if held.is_tombstone && held.version == sent {
+            self.apply(Event::TombstoneAcked(sent));
+        } else {
+            let holds = Some(held.version);
+            self.apply(Event::TombstoneFailed { sent, holds });
+        }
+    }
+
+    fn tombstone_lost(&mut self) {
+        if let Some((sent, _)) = self.forgets.pop() {
+            self.apply(Event::TombstoneFailed { sent, holds: None });
+        }
+    }
+
+    /// The object's part: looks up, decides, writes, acts.
+    pub fn apply(&mut self, event: Event) -> Reply {
+        self.turn += 1;
+        let event = self.look_up(event);
+        self.floor = self.floor.max(self.now);
+        let n = self.turn;
+        let moment = Moment {
+            ms: self.floor,
+            fresh: Fresh {
+                lease: token(&format!("lease-{n}")),
+                ticket: token(&format!("ticket-{n}")),
+                jitter: self.jitter,
+            },
+            duplicates: 0,
+        };
+        let out = handle(self.task.clone(), event.clone(), &moment);
+        let seen = self.task.as_ref().map_or(0, |t| t.seen_ms);
+        let ms = moment.ms.max(seen);
+        let mut model = std::mem::take(&mut self.model);
+        model.watch(self, &event, &out, ms);
+        self.model = model;
+        let rang = matches!(event, Event::AlarmFired);
+        for effect in &out.effects {
+            self.carry_out(effect, &out.next, rang);
+        }
+        match out.next {
+            Next::Unchanged => {}
+            Next::Put(task) => self.task = Some(*task),
+            Next::Gone => {
+                (self.task, self.alarm, self.alarm_lost) = (None, None, false);
+                self.journal.clear();
+            }
+        }
+        for effect in &out.effects {
+            if matches!(effect, Effect::Flush) {
+                self.flushes.extend(self.task.as_ref().map(|t| t.version));
+            }
+        }
+        self.hear(&out.reply);
+        let mut model = std::mem::take(&mut self.model);
+        model.watch_alarm(self, ms);
+        self.model = model;
+        out.reply
+    }
+
+    fn hear(&mut self, reply: &Reply) {
+        match reply {
+            Reply::Claimed(claimed) => {
+                if self.slices.iter().all(|s| s.proof != claimed.proof) {
+                    self.slices.push((**claimed).clone());
+                    self.progressed.push(false);
+                }
+            }
+            Reply::Suspended { ticket, .. } => self.tickets.extend(ticket.clone()),
+            Reply::Stands(_)
+            | Reply::KeyReused
+            | Reply::KeyCollision
+            | Reply::Refused
+            | Reply::Recorded { .. }
+            | Reply::Stale(_)
+            | Reply::NotFound
+            | Reply::InProgress(_)
+            | Reply::Done => {}
+        }
+    }
+
+    fn carry_out(&mut self, effect: &Effect, next: &Next, rang: bool) {
+        match effect {
+            Effect::PutStep(step) => {
+                self.journal.insert(step.id.cell(), step.clone());
+            }
+            Effect::ReopenStep(id) => {
+                self.journal.remove(&id.cell());
+            }
+            Effect::DropPayload => self.journal.clear(),
+            Effect::SetAlarm { at_ms } => {
+                self.alarm = Some(*at_ms);
+                // Half of the objects note it in memory, as they may.
+                if let (Next::Unchanged, Some(task), true) =
+                    (next, &mut self.task, self.turn.is_multiple_of(2))
+                {
+                    task.armed_ms = Some(*at_ms);
+                }
+            }
+            Effect::Dispatch { ticket, .. } => {
+                self.tickets.push(ticket.clone());
+                self.dispatched.push(ticket.clone());
+            }
+            Effect::Forget { version } => self.forgets.push((*version, rang)),
+            Effect::PutInput(_) | Effect::PutAnswer(_) | Effect::Flush | Effect::WakeJoined => {}
+        }
+    }
+
+    fn look_up(&self, mut event: Event) -> Event {
+        let find = |ids: Vec<StepId>| -> Vec<StepRecord> {
+            let found = ids.iter().filter_map(|id| self.journal.get(&id.cell()));
+            found.cloned().collect()
+        };
+        let ids = |steps: &[StepRecord]| steps.iter().map(|s| s.id.clone()).collect();
+        match &mut event {
+            Event::Record(record) => record.known = find(ids(&record.steps)),
+            Event::Suspend(suspend) => suspend.known = find(ids(&suspend.steps)),
+            Event::Finish(finish) => finish.known = find(finish.ids()),
+            Event::Begin(_)
+            | Event::Claim(_)
+            | Event::AlarmFired
+            | Event::Poke
+            | Event::Flushed { .. }
+            | Event::FlushFailed { .. }
+            | Event::TombstoneAcked(_)
+            | Event::TombstoneFailed { .. }
+            | Event::Delete => {}
+        }
+        event
+    }
+}
