@@ -1,5 +1,13 @@
 //! Native tests of the pure parts: fast, no workerd.
 
+mod driver;
+mod driver_functions;
+#[cfg(feature = "lab")]
+mod lab_check;
+#[cfg(feature = "lab")]
+mod lab_check_parts;
+#[cfg(feature = "lab")]
+mod lab_run;
 mod protocol_fixture;
 mod protocol_outbox;
 mod protocol_props;
