@@ -31,7 +31,10 @@ fn absent(id: TaskId) -> Problem {
 }
 
 fn unreachable(id: TaskId, error: &NoReply) -> Problem {
-    log::error("object", json!({"task_id": id.to_string(), "error": format!("{error:?}")}));
+    log::error(
+        "object",
+        json!({"task_id": id.to_string(), "error": format!("{error:?}")}),
+    );
     let code = match error {
         NoReply::Overloaded => Code::Overloaded,
         NoReply::Unreachable(_) => Code::Unavailable,
@@ -114,7 +117,11 @@ fn page(target: &str) -> Result<Page, Problem> {
     if wrong.is_empty() {
         return Ok(page);
     }
-    Err(Problem::new(Code::InputInvalid, "The query has problems; `errors` lists them.").errors(wrong))
+    Err(Problem::new(
+        Code::InputInvalid,
+        "The query has problems; `errors` lists them.",
+    )
+    .errors(wrong))
 }
 
 /// The list, from D1, newest first. A task is in it from its end, or from when it first had to wait.
@@ -130,7 +137,10 @@ pub(super) async fn list(env: &Env, exchange: &Exchange) -> Result<Answer, Probl
         })
         .map_err(|error| {
             log::error("list", json!({ "error": error }));
-            Problem::new(Code::Unavailable, "The database of results does not answer. Tasks go on without it.")
+            Problem::new(
+                Code::Unavailable,
+                "The database of results does not answer. Tasks go on without it.",
+            )
         })?;
     let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
     let more = rows.len() > limit;

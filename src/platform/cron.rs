@@ -68,7 +68,10 @@ async fn rescue(env: &Env, started_ms: u64) -> Run {
         let pokes = stream::iter(ids.collect::<Vec<_>>())
             .map(|id| poke(env, id))
             .buffer_unordered(POKES_AT_A_TIME);
-        run.done += pokes.filter(|poked| std::future::ready(*poked)).count().await as u64;
+        run.done += pokes
+            .filter(|poked| std::future::ready(*poked))
+            .count()
+            .await as u64;
         if !full {
             break;
         }
@@ -90,7 +93,11 @@ async fn clean(env: &Env, started_ms: u64) -> Run {
     let mut run = Run::default();
     for job in [sql::clean_checkpoints, sql::clean_tasks] {
         while maintenance::goes_on(started_ms, clock::now_ms(), limits::CRON_BUDGET_MS) {
-            let statement = job(clock::now_ms(), limits::ORPHAN_GRACE_MS, limits::CLEAN_BATCH);
+            let statement = job(
+                clock::now_ms(),
+                limits::ORPHAN_GRACE_MS,
+                limits::CLEAN_BATCH,
+            );
             match d1::batch(env, &[statement]).await {
                 Ok(results) => {
                     let changes = results

@@ -38,7 +38,10 @@ impl Delivery<'_> {
     /// How long this sender is kept waiting, from its arrival.
     fn waits_ms(&self) -> u64 {
         let own = self.policy.respond_within_ms;
-        match (self.admitted.prefer.respond_async, self.admitted.prefer.wait_ms()) {
+        match (
+            self.admitted.prefer.respond_async,
+            self.admitted.prefer.wait_ms(),
+        ) {
             (_, Some(wait)) => wait.min(limits::MAX_PREFER_WAIT_MS),
             (true, None) => 0,
             (false, None) => own,
@@ -51,6 +54,18 @@ impl Delivery<'_> {
 
     /// Begins the task or joins it, and answers.
     pub(super) async fn carry(self) -> Answer {
+        let mut reply = self.begin().await;
+        if matches!(&reply, Ok((told, _)) if told.told == Told::NotFound) {
+            // It was forgotten while this delivery waited for its end: now the key is new.
+            reply = self.begin().await;
+        }
+        match reply {
+            Ok((reply, claim_ms)) => self.begun(reply, claim_ms).await,
+            Err(error) => self.unreachable(&error),
+        }
+    }
+
+    async fn begin(&self) -> Result<(Reply, u64), NoReply> {
         let call = Call {
             task_id: self.task_id(),
             ask: Ask::Begin {
@@ -68,10 +83,8 @@ impl Delivery<'_> {
         };
         let claim_ms = clock::now_ms();
         let until_ms = claim_ms + self.waits_ms().min(limits::MAX_JOIN_MS) + PATIENCE_MS;
-        match stub::ask(self.env, &call, until_ms).await {
-            Ok(reply) => self.begun(reply, claim_ms).await,
-            Err(error) => self.unreachable(&error),
-        }
+        let reply = stub::ask(self.env, &call, until_ms).await?;
+        Ok((reply, claim_ms))
     }
 
     async fn begun(self, reply: Reply, claim_ms: u64) -> Answer {
@@ -175,9 +188,12 @@ impl Delivery<'_> {
     }
 
     fn unreachable(&self, error: &NoReply) -> Answer {
-        log::error("object", json!({
-            "task_id": self.task_id().to_string(), "error": format!("{error:?}"),
-        }));
+        log::error(
+            "object",
+            json!({
+                "task_id": self.task_id().to_string(), "error": format!("{error:?}"),
+            }),
+        );
         let code = match error {
             NoReply::Overloaded => Code::Overloaded,
             NoReply::Unreachable(_) => Code::Unavailable,

@@ -2,13 +2,14 @@
 
 use super::clock;
 use super::d1;
+use super::desk::Desk;
 use super::log;
-use super::object::Desk;
 use crate::limits;
 use crate::protocol::{Effect, Event, State, Task, Version};
-use crate::store::commit::{Committed, Stored, journal_page};
+use crate::store::commit::{Committed, Stored};
 use crate::store::d1 as sql;
 use crate::store::d1::Statement;
+use crate::store::journal;
 use crate::types::{History, TaskId};
 use serde::Deserialize;
 use serde_json::json;
@@ -45,9 +46,12 @@ async fn rounds(desk: &Desk, id: TaskId) -> Result<()> {
         let event = match send(desk, &stored).await {
             Ok(holds) => Event::Flushed { sent, holds },
             Err(error) => {
-                log::error("flush_failed", json!({
-                    "task_id": id.to_string(), "tries": task.outbox.tries + 1, "error": error,
-                }));
+                log::error(
+                    "flush_failed",
+                    json!({
+                        "task_id": id.to_string(), "tries": task.outbox.tries + 1, "error": error,
+                    }),
+                );
                 Event::FlushFailed { sent }
             }
         };
@@ -103,8 +107,8 @@ fn wants_history(task: &Task) -> bool {
 async fn checkpoints(desk: &Desk, task: &Task) -> std::result::Result<(), String> {
     let mut after: Option<String> = None;
     loop {
-        let (records, more) = journal_page(&desk.storage, task.id(), after.as_deref())
-            .map_err(|e| e.to_string())?;
+        let (records, more) =
+            journal::page(&desk.storage, task.id(), after.as_deref()).map_err(|e| e.to_string())?;
         let mut batch: Vec<Statement> = Vec::new();
         let mut bytes = 0;
         for record in &records {
@@ -177,7 +181,10 @@ pub(super) async fn forget(desk: &Desk, id: TaskId, version: Version) -> Result<
             holds: Some(holds),
         },
         Err(error) => {
-            log::error("forget_failed", json!({"task_id": id.to_string(), "error": error}));
+            log::error(
+                "forget_failed",
+                json!({"task_id": id.to_string(), "error": error}),
+            );
             Event::TombstoneFailed {
                 sent: version,
                 holds: None,

@@ -53,7 +53,9 @@ fn understood(reply: ObjectReply) -> Result<Reply, CallError> {
         | Told::KeyCollision
         | Told::Refused
         | Told::Journal { .. }
-        | Told::Done => Err(CallError::Unreachable("an answer to another question".into())),
+        | Told::Done => Err(CallError::Unreachable(
+            "an answer to another question".into(),
+        )),
     }
 }
 

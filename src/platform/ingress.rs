@@ -1,5 +1,6 @@
 //! Every request: its route, its checks in order, its answer.
 
+use super::App;
 use super::api;
 use super::clock;
 use super::delivery::Delivery;
@@ -7,7 +8,6 @@ use super::log;
 use super::selfcall::{Continue, INTERNAL_HOST};
 use super::slice;
 use super::wire::{self, BodyFault};
-use super::App;
 use crate::config::ConfigProblem;
 use crate::function::InputProblem;
 use crate::http::admit::{self, Admitted};
@@ -48,7 +48,10 @@ pub async fn serve(
     };
     let mut answer = answer.unwrap_or_else(|problem| {
         if let Some(reason) = &problem.reason {
-            log::info("refused", json!({"code": problem.code.as_str(), "reason": reason, "path": path}));
+            log::info(
+                "refused",
+                json!({"code": problem.code.as_str(), "reason": reason, "path": path}),
+            );
         }
         problem.to_answer()
     });
@@ -219,7 +222,10 @@ fn invalid(problems: &[InputProblem]) -> Problem {
     let detail = match problems {
         [one] if one.path.is_empty() => one.detail.clone(),
         [one] => format!("{}: {}", one.path, one.detail),
-        many => format!("The input has {} problems; `errors` lists them.", many.len()),
+        many => format!(
+            "The input has {} problems; `errors` lists them.",
+            many.len()
+        ),
     };
     let causes = problems.iter().map(|p| Cause {
         detail: p.detail.clone(),
@@ -246,10 +252,16 @@ async fn go_on(
     let order: Continue = serde_json::from_slice(&body).map_err(|_| absent())?;
     let Some(function) = app.function(&order.function) else {
         // Unclaimed, the ticket is minted again later, perhaps for a release that has the function.
-        log::error("no_such_function", json!({
-            "task_id": order.task_id.to_string(), "function": order.function,
-        }));
-        return Err(Problem::new(Code::Misconfigured, "This release does not have the function."));
+        log::error(
+            "no_such_function",
+            json!({
+                "task_id": order.task_id.to_string(), "function": order.function,
+            }),
+        );
+        return Err(Problem::new(
+            Code::Misconfigured,
+            "This release does not have the function.",
+        ));
     };
     ctx.wait_until(slice::go_on(env.clone(), function.clone(), order));
     Ok(Answer::json(202, &json!({})))

@@ -22,6 +22,7 @@ mod clock;
 mod cron;
 mod d1;
 mod delivery;
+mod desk;
 #[cfg(feature = "entry")]
 mod entry;
 mod flush;

@@ -1,25 +1,25 @@
 //! The object: one per key, single writer. It decides, records and wakes; functions never run here.
+#![allow(missing_docs)] // of what the macro makes
 
 use super::clock;
+use super::desk::Desk;
 use super::flush;
 use super::log;
 use super::probe::{self, SelfFault};
 use super::selfcall;
-use super::storage::ObjectStorage;
 use crate::http::object_call::{Ask, Call, Frame, Reply, Told};
 use crate::limits;
-use crate::protocol::{self, Effect, Event, Moment, Standing, Summary};
-use crate::store::commit::{CommitError, Committed, Stored, commit, journal_page};
+use crate::protocol::{self, Effect, Event, Standing, Summary};
+use crate::store::commit::Stored;
+use crate::store::journal;
 use crate::types::{TaskId, Token};
 use futures::channel::oneshot;
 use serde_json::json;
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use worker::{DurableObject, Env, Request, Response, Result, State, durable_object};
 
 /// The Durable Object class. Export it from your Worker under this name.
 #[durable_object(alarm)]
-#[allow(missing_docs)] // of what the macro makes
 pub struct TaskObject {
     state: State,
     desk: Rc<Desk>,
@@ -29,33 +29,10 @@ pub struct TaskObject {
 impl std::panic::RefUnwindSafe for TaskObject {}
 impl std::panic::UnwindSafe for TaskObject {}
 
-/// What the parts of an object share.
-pub(super) struct Desk {
-    pub(super) env: Env,
-    pub(super) storage: ObjectStorage,
-    waiting: RefCell<Vec<oneshot::Sender<()>>>,
-    /// Duplicates that no write has carried yet.
-    duplicates: Cell<u64>,
-    /// Whether a flush is on its way.
-    pub(super) flushing: Cell<bool>,
-    /// Whether the alarm was looked at since this instance started.
-    looked: Cell<bool>,
-}
-
 impl DurableObject for TaskObject {
     fn new(state: State, env: Env) -> Self {
-        let desk = Desk {
-            env,
-            storage: ObjectStorage::of(&state),
-            waiting: RefCell::default(),
-            duplicates: Cell::new(0),
-            flushing: Cell::new(false),
-            looked: Cell::new(false),
-        };
-        Self {
-            state,
-            desk: Rc::new(desk),
-        }
+        let desk = Rc::new(Desk::new(&state, env));
+        Self { state, desk }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -93,68 +70,21 @@ impl DurableObject for TaskObject {
     }
 }
 
+/// Whether a task that is shown may have expired.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expiry {
+    /// Not known yet.
+    Judged,
+    /// The machine has looked, a moment ago: what it said stands, even if the clock has moved since.
+    Passed,
+}
+
 /// A committed step, with what its effects need.
 struct Step {
     reply: protocol::Reply,
     stored: Option<Stored>,
     after: Vec<Effect>,
     function: String,
-}
-
-impl Desk {
-    /// One atomic step: load, decide, write, alarm. Durable before anything that is sent after it.
-    pub(super) async fn step(&self, id: TaskId, event: Event) -> Result<Committed> {
-        let duplicates = self.duplicates.take();
-        let moment = Moment {
-            ms: clock::now_ms(),
-            fresh: clock::fresh(),
-            duplicates,
-        };
-        let committed = self
-            .storage
-            .atomically(move |cells| commit(cells, id, event, &moment))
-            .map_err(|error: CommitError| worker::Error::RustError(error.to_string()))?;
-        let mut rows = u64::from(committed.rows);
-        if committed.gone {
-            self.storage.delete_all().await?;
-            rows += 1;
-        } else if let Some(at_ms) = committed.alarm_ms {
-            self.storage.set_alarm(at_ms).await?;
-            rows += 1;
-            probe::count("alarms", 1);
-        }
-        probe::count("object_rows", rows);
-        if !committed.put {
-            self.duplicates.set(self.duplicates.get() + duplicates);
-        }
-        Ok(committed)
-    }
-
-    /// Re-arms an alarm that was lost with an earlier instance.
-    async fn look_after_alarm(&self, id: TaskId) -> Result<()> {
-        if self.looked.replace(true) {
-            return Ok(());
-        }
-        let stored = Stored::load(&self.storage, id).ok().flatten();
-        if let Some(stored) = stored
-            && !self.storage.has_alarm().await?
-        {
-            let due = protocol::next_due_ms(&stored.task).max(clock::now_ms() + 1);
-            self.storage.set_alarm(due).await?;
-            probe::count("object_rows", 1);
-            probe::count("alarms", 1);
-            log::info("alarm_restored", json!({ "task_id": id.to_string() }));
-        }
-        Ok(())
-    }
-
-    /// Lets those look again who wait for the task.
-    pub(super) fn wake(&self) {
-        for waiter in self.waiting.borrow_mut().drain(..) {
-            // One that has stopped waiting needs no word.
-            let _ = waiter.send(());
-        }
-    }
 }
 
 impl TaskObject {
@@ -185,12 +115,18 @@ impl TaskObject {
             }
             Effect::Flush => self.state.wait_until(async move {
                 if let Err(error) = flush::flush(&desk, id).await {
-                    log::error("flush", json!({"task_id": id.to_string(), "error": error.to_string()}));
+                    log::error(
+                        "flush",
+                        json!({"task_id": id.to_string(), "error": error.to_string()}),
+                    );
                 }
             }),
             Effect::Forget { version } => self.state.wait_until(async move {
                 if let Err(error) = flush::forget(&desk, id, version).await {
-                    log::error("forget", json!({"task_id": id.to_string(), "error": error.to_string()}));
+                    log::error(
+                        "forget",
+                        json!({"task_id": id.to_string(), "error": error.to_string()}),
+                    );
                 }
             }),
             Effect::WakeJoined => desk.wake(),
@@ -213,7 +149,7 @@ impl TaskObject {
         let claims = first || matches!(call.ask, Ask::Claim(_));
         let event = match call.ask {
             Ask::Look { .. } => {
-                let reply = self.look(id, wait_ms).await;
+                let reply = self.look(id, wait_ms, Expiry::Judged).await;
                 self.desk.look_after_alarm(id).await?;
                 return Ok(reply);
             }
@@ -229,7 +165,10 @@ impl TaskObject {
         let step = match self.step(id, event).await {
             Ok(step) => step,
             Err(error) => {
-                log::error("step", json!({"task_id": id.to_string(), "error": error.to_string()}));
+                log::error(
+                    "step",
+                    json!({"task_id": id.to_string(), "error": error.to_string()}),
+                );
                 return Ok(Reply::of(Told::Unavailable(error.to_string())));
             }
         };
@@ -242,14 +181,14 @@ impl TaskObject {
         {
             self.desk.duplicates.set(self.desk.duplicates.get() + 1);
             if standing.summary.is_moving(clock::now_ms()) && wait_ms > 0 {
-                return Ok(self.look(id, wait_ms).await);
+                return Ok(self.look(id, wait_ms, Expiry::Passed).await);
             }
         }
         Ok(self.told(id, step.reply, step.stored.as_ref(), claims))
     }
 
     /// Where the task stands; waits for its end if it is moving.
-    async fn look(&self, id: TaskId, wait_ms: u64) -> Reply {
+    async fn look(&self, id: TaskId, wait_ms: u64, expiry: Expiry) -> Reply {
         let until = clock::now_ms() + wait_ms.min(limits::MAX_JOIN_MS);
         loop {
             let stored = match Stored::load(&self.desk.storage, id) {
@@ -262,7 +201,7 @@ impl TaskObject {
             let waits = summary.is_moving(now) && now < until;
             let room = self.desk.waiting.borrow().len() < limits::MAX_JOINED;
             if !waits || !room {
-                return self.standing(&stored, summary, Told::Stands);
+                return self.standing(&stored, summary, expiry, Told::Stands);
             }
             let (wake, woken) = oneshot::channel();
             self.desk.waiting.borrow_mut().push(wake);
@@ -281,14 +220,18 @@ impl TaskObject {
         &self,
         stored: &Stored,
         summary: Summary,
+        expiry: Expiry,
         told: fn(Box<Standing>) -> Told,
     ) -> Reply {
-        if stored.task.is_expired(clock::now_ms())
-            || matches!(stored.task.state, protocol::State::Forgotten)
-        {
+        let expired = expiry == Expiry::Judged && stored.task.is_expired(clock::now_ms());
+        if expired || matches!(stored.task.state, protocol::State::Forgotten) {
             return Reply::of(Told::NotFound);
         }
-        let answer = stored.task.answer.clone().filter(|_| stored.task.is_final());
+        let answer = stored
+            .task
+            .answer
+            .clone()
+            .filter(|_| stored.task.is_final());
         let body = match &answer {
             Some(_) => match stored.answer_body(&self.desk.storage) {
                 Ok(body) => body,
@@ -303,7 +246,7 @@ impl TaskObject {
     }
 
     fn journal(&self, id: TaskId, after: &str) -> Reply {
-        match journal_page(&self.desk.storage, id, Some(after)) {
+        match journal::page(&self.desk.storage, id, Some(after)) {
             Ok((records, more)) => Reply::of(Told::Journal { records, more }),
             Err(error) => Reply::of(Told::Unavailable(error.to_string())),
         }
@@ -318,14 +261,12 @@ impl TaskObject {
     ) -> Reply {
         use protocol::Reply as R;
         let stands = |told: fn(Box<Standing>) -> Told, standing: Standing| match stored {
-            Some(stored) => self.standing(stored, self.summary(stored), told),
+            Some(stored) => self.standing(stored, self.summary(stored), Expiry::Passed, told),
             None => Reply::of(told(Box::new(standing))),
         };
         match reply {
             R::Claimed(claimed) => match stored {
-                Some(stored) if claims && claimed.resumed => {
-                    self.resumed(id, claimed, stored)
-                }
+                Some(stored) if claims && claimed.resumed => self.resumed(id, claimed, stored),
                 _ => Reply::of(Told::Claimed {
                     claimed,
                     input_headers: None,
@@ -350,7 +291,7 @@ impl TaskObject {
     fn resumed(&self, id: TaskId, claimed: Box<protocol::Claimed>, stored: &Stored) -> Reply {
         let read = stored
             .input_body(&self.desk.storage)
-            .and_then(|body| Ok((body, journal_page(&self.desk.storage, id, None)?)));
+            .and_then(|body| Ok((body, journal::page(&self.desk.storage, id, None)?)));
         match read {
             Ok((body, (journal, more))) => Reply {
                 told: Told::Claimed {
@@ -375,7 +316,10 @@ async fn dispatch(env: &Env, id: TaskId, ticket: &Token, hop: u32, function: &st
     };
     for _ in 0..times {
         if let Err(error) = selfcall::send(env, id, ticket, hop, function).await {
-            log::error("dispatch", json!({"task_id": id.to_string(), "error": error.to_string()}));
+            log::error(
+                "dispatch",
+                json!({"task_id": id.to_string(), "error": error.to_string()}),
+            );
         }
     }
 }

@@ -16,7 +16,9 @@ pub(super) async fn send(request: OutRequest) -> Result<OutResponse, FetchError>
     let url = target::allowed(&request.url, cfg!(feature = "lab")).map_err(refused)?;
     let headers = Headers::new();
     for (name, value) in request.headers.iter() {
-        headers.append(name, value).map_err(|e| refused(format!("header {name}: {e}")))?;
+        headers
+            .append(name, value)
+            .map_err(|e| refused(format!("header {name}: {e}")))?;
     }
     let mut init = RequestInit::new();
     init.with_method(Method::from(request.method.clone()))

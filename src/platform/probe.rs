@@ -44,7 +44,9 @@ mod inert {
 pub(super) use inert::{count, d1_fault, deepest, loses_reply, self_fault};
 
 #[cfg(feature = "lab")]
-pub(super) use live::{counters, count, d1_fault, deepest, faults, loses_reply, self_fault, set_faults};
+pub(super) use live::{
+    count, counters, d1_fault, deepest, faults, loses_reply, self_fault, set_faults,
+};
 
 #[cfg(feature = "lab")]
 mod live {
@@ -87,7 +89,11 @@ mod live {
     pub(crate) fn deepest(hop: u64) {
         let shelf = shelf("counters");
         if number(&shelf, "deepest_chain") < hop as f64 {
-            let _ = Reflect::set(&shelf, &"deepest_chain".into(), &JsValue::from_f64(hop as f64));
+            let _ = Reflect::set(
+                &shelf,
+                &"deepest_chain".into(),
+                &JsValue::from_f64(hop as f64),
+            );
         }
     }
 
@@ -123,12 +129,16 @@ mod live {
         let _ = Reflect::set(&shelf("faults"), &kind.into(), &parsed);
     }
 
-    const ASKS: [&str; 7] = ["begin", "claim", "record", "save", "suspend", "finish", "signal"];
+    const ASKS: [&str; 7] = [
+        "begin", "claim", "record", "save", "suspend", "finish", "signal",
+    ];
 
     /// Sets faults as `POST /lab/faults` describes them. Says everything that is wrong with them.
     pub(crate) fn set_faults(wish: &Value) -> Result<(), Vec<String>> {
         let Value::Object(wish) = wish else {
-            return Err(vec!["wanted an object like {\"d1\": \"fail\", \"times\": 1}".into()]);
+            return Err(vec![
+                "wanted an object like {\"d1\": \"fail\", \"times\": 1}".into(),
+            ]);
         };
         let mut wrong = Vec::new();
         let times = match wish.get("times") {
@@ -152,13 +162,17 @@ mod live {
             let known = match kind.as_str() {
                 "d1" => {
                     matches!(value, "fail" | "apply_then_fail" | "ok")
-                        || value.strip_prefix("stall:").is_some_and(|d| parse_duration_ms(d).is_ok())
+                        || value
+                            .strip_prefix("stall:")
+                            .is_some_and(|d| parse_duration_ms(d).is_ok())
                 }
                 "self" => matches!(value, "lose" | "double" | "ok"),
                 "object_reply" => matches!(value, "lose" | "ok"),
                 "times" | "on" => continue,
                 other => {
-                    wrong.push(format!("{other}: no such switch; there are d1, self, object_reply"));
+                    wrong.push(format!(
+                        "{other}: no such switch; there are d1, self, object_reply"
+                    ));
                     continue;
                 }
             };
@@ -166,7 +180,10 @@ mod live {
                 wrong.push(format!("{kind}: got {value:?}, which it does not know"));
             }
             let left = if value == "ok" { 0 } else { times };
-            faults.push((kind, json!({"fault": value, "on": on, "left": left, "struck": 0})));
+            faults.push((
+                kind,
+                json!({"fault": value, "on": on, "left": left, "struck": 0}),
+            ));
         }
         if !wrong.is_empty() {
             return Err(wrong);

@@ -46,6 +46,8 @@ pub(super) async fn send(
     let response = env.service("SELF")?.fetch_request(request).await?;
     match response.status_code() {
         202 => Ok(()),
-        status => Err(worker::Error::RustError(format!("continuation refused: {status}"))),
+        status => Err(worker::Error::RustError(format!(
+            "continuation refused: {status}"
+        ))),
     }
 }

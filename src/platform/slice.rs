@@ -52,8 +52,8 @@ pub(super) async fn run(env: Env, function: Function, mut start: Start) -> Slice
         until_ms,
     });
     #[cfg(feature = "lab")]
-    let cut_ms = (start.started_ms + start.claimed.policy.slice_cut_ms)
-        .saturating_sub(clock::now_ms());
+    let cut_ms =
+        (start.started_ms + start.claimed.policy.slice_cut_ms).saturating_sub(clock::now_ms());
     let slice = Slice {
         task_id,
         claimed: start.claimed,
@@ -75,10 +75,13 @@ pub(super) async fn run(env: Env, function: Function, mut start: Start) -> Slice
         SliceEnd::Stopped => "stopped",
         SliceEnd::Unreachable => "unreachable",
     };
-    log::info("slice", json!({
-        "task_id": task_id.to_string(), "function": function.name(), "attempt": attempt,
-        "fence": fence, "end": how, "ms": clock::now_ms().saturating_sub(start.started_ms),
-    }));
+    log::info(
+        "slice",
+        json!({
+            "task_id": task_id.to_string(), "function": function.name(), "attempt": attempt,
+            "fence": fence, "end": how, "ms": clock::now_ms().saturating_sub(start.started_ms),
+        }),
+    );
     if let SliceEnd::Suspended {
         ticket: Some(ticket),
         hop,
@@ -104,7 +107,10 @@ async fn send_on(
     };
     for _ in 0..times {
         if let Err(error) = selfcall::send(env, task_id, ticket, hop, function).await {
-            log::error("continue", json!({"task_id": task_id.to_string(), "error": error.to_string()}));
+            log::error(
+                "continue",
+                json!({"task_id": task_id.to_string(), "error": error.to_string()}),
+            );
         }
     }
 }
@@ -141,7 +147,10 @@ pub(super) async fn go_on(env: Env, function: Function, order: Continue) {
     let reply = match stub::ask(&env, &call, until_ms).await {
         Ok(reply) => reply,
         Err(error) => {
-            log::error("claim", json!({"task_id": order.task_id.to_string(), "error": format!("{error:?}")}));
+            log::error(
+                "claim",
+                json!({"task_id": order.task_id.to_string(), "error": format!("{error:?}")}),
+            );
             return;
         }
     };
@@ -165,6 +174,9 @@ pub(super) async fn go_on(env: Env, function: Function, order: Continue) {
             };
             run(env, function, start).await;
         }
-        _ => log::info("claim_refused", json!({"task_id": order.task_id.to_string()})),
+        _ => log::info(
+            "claim_refused",
+            json!({"task_id": order.task_id.to_string()}),
+        ),
     }
 }

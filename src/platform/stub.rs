@@ -53,7 +53,10 @@ async fn once(env: &Env, call: &Call, bytes: &[u8]) -> worker::Result<Reply> {
     let mut response = stub.fetch_with_request(request).await?;
     let bytes = response.bytes().await?;
     if response.status_code() != 200 {
-        return Err(worker::Error::RustError(format!("object answered {}", response.status_code())));
+        return Err(worker::Error::RustError(format!(
+            "object answered {}",
+            response.status_code()
+        )));
     }
     Frame::decode(&bytes)
         .ok_or_else(|| "cut off".to_owned())

@@ -4,4 +4,5 @@
 pub mod cells;
 pub mod commit;
 pub mod d1;
+pub mod journal;
 pub mod rows;

@@ -82,7 +82,9 @@ impl TaskRow {
             finished_ms: self.finished_ms.map(whole),
             expires_ms: self.expires_ms.map(whole),
             failure,
-            answer_status: self.answer_status.and_then(|s| u16::try_from(whole(s)).ok()),
+            answer_status: self
+                .answer_status
+                .and_then(|s| u16::try_from(whole(s)).ok()),
             duplicates: whole(self.duplicates),
         })
     }

@@ -1,0 +1,93 @@
+//! What the parts of an object share: its storage, and the little that it keeps in memory.
+
+use super::clock;
+use super::log;
+use super::probe;
+use super::storage::ObjectStorage;
+use crate::protocol::{self, Event, Moment};
+use crate::store::commit::{CommitError, Committed, Stored, commit};
+use crate::types::TaskId;
+use futures::channel::oneshot;
+use serde_json::json;
+use std::cell::{Cell, RefCell};
+use worker::{Env, Result, State};
+
+/// What the parts of an object share.
+pub(super) struct Desk {
+    pub(super) env: Env,
+    pub(super) storage: ObjectStorage,
+    pub(super) waiting: RefCell<Vec<oneshot::Sender<()>>>,
+    /// Duplicates that no write has carried yet.
+    pub(super) duplicates: Cell<u64>,
+    /// Whether a flush is on its way.
+    pub(super) flushing: Cell<bool>,
+    /// Whether the alarm was looked at since this instance started.
+    pub(super) looked: Cell<bool>,
+}
+
+impl Desk {
+    pub(super) fn new(state: &State, env: Env) -> Self {
+        Self {
+            env,
+            storage: ObjectStorage::of(state),
+            waiting: RefCell::default(),
+            duplicates: Cell::new(0),
+            flushing: Cell::new(false),
+            looked: Cell::new(false),
+        }
+    }
+
+    /// One atomic step: load, decide, write, alarm. Durable before anything that is sent after it.
+    pub(super) async fn step(&self, id: TaskId, event: Event) -> Result<Committed> {
+        let duplicates = self.duplicates.take();
+        let moment = Moment {
+            ms: clock::now_ms(),
+            fresh: clock::fresh(),
+            duplicates,
+        };
+        let committed = self
+            .storage
+            .atomically(move |cells| commit(cells, id, event, &moment))
+            .map_err(|error: CommitError| worker::Error::RustError(error.to_string()))?;
+        let mut rows = u64::from(committed.rows);
+        if committed.gone {
+            self.storage.delete_all().await?;
+            rows += 1;
+        } else if let Some(at_ms) = committed.alarm_ms {
+            self.storage.set_alarm(at_ms).await?;
+            rows += 1;
+            probe::count("alarms", 1);
+        }
+        probe::count("object_rows", rows);
+        if !committed.put {
+            self.duplicates.set(self.duplicates.get() + duplicates);
+        }
+        Ok(committed)
+    }
+
+    /// Re-arms an alarm that was lost with an earlier instance.
+    pub(super) async fn look_after_alarm(&self, id: TaskId) -> Result<()> {
+        if self.looked.replace(true) {
+            return Ok(());
+        }
+        let stored = Stored::load(&self.storage, id).ok().flatten();
+        if let Some(stored) = stored
+            && !self.storage.has_alarm().await?
+        {
+            let due = protocol::next_due_ms(&stored.task).max(clock::now_ms() + 1);
+            self.storage.set_alarm(due).await?;
+            probe::count("object_rows", 1);
+            probe::count("alarms", 1);
+            log::info("alarm_restored", json!({ "task_id": id.to_string() }));
+        }
+        Ok(())
+    }
+
+    /// Lets those look again who wait for the task.
+    pub(super) fn wake(&self) {
+        for waiter in self.waiting.borrow_mut().drain(..) {
+            // One that has stopped waiting needs no word.
+            let _ = waiter.send(());
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! Every statement for D1, on real `SQLite`, against the real migrations.
+
+use onceward::limits;
+use onceward::protocol::{
+    Begin, Event, Finish, Moment, Next, Outcome, Reply, State, StepRecord, Task, Verdict, Version,
+    handle,
+};
+use onceward::store::d1::{self, Statement, Value};
+use onceward::store::rows::TaskRow;
+use onceward::types::{Answer, Failure, Input, Policy, StepId, TaskKey, TaskKind, Token};
+use rusqlite::types::{ToSqlOutput, Value as Sql};
+use rusqlite::{Connection, ToSql};
+
+const NOW: u64 = 1_795_989_751_097;
+
+struct Bound<'a>(&'a Value);
+
+impl ToSql for Bound<'_> {
+    #[allow(clippy::cast_precision_loss)] // exactly what the edge does
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Owned(match self.0 {
+            Value::Null => Sql::Null,
+            // D1 gets numbers from JavaScript: whole doubles arrive as integers.
+            Value::Int(n) => Sql::Integer(i64::try_from(*n).expect("below 2^53")),
+            Value::Text(text) => Sql::Text(text.clone()),
+            Value::Blob(bytes) => Sql::Blob(bytes.clone()),
+        }))
+    }
+}
+
+fn database() -> Connection {
+    let db = Connection::open_in_memory().expect("memory");
+    db.execute_batch(include_str!("../../migrations/0001_init.sql"))
+        .expect("migration");
+    db
+}
+
+fn run(db: &Connection, statement: &Statement) -> usize {
+    assert!(statement.values.len() <= 100, "D1 takes 100 parameters");
+    let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
+    let mut prepared = db.prepare(statement.sql).expect("statement");
+    if prepared.column_count() > 0 {
+        let mut rows = prepared
+            .query(rusqlite::params_from_iter(values))
+            .expect("query");
+        let mut count = 0;
+        while rows.next().expect("row").is_some() {
+            count += 1;
+        }
+        return count;
+    }
+    prepared
+        .execute(rusqlite::params_from_iter(values))
+        .expect("execute")
+}
+
+fn apply(db: &Connection, statements: &[Statement]) -> Version {
+    let (read, writes) = statements.split_last().expect("not empty");
+    for write in writes {
+        run(db, write);
+    }
+    let values: Vec<Bound<'_>> = read.values.iter().map(Bound).collect();
+    db.query_row(read.sql, rusqlite::params_from_iter(values), |row| {
+        Ok(Version {
+            epoch: u64::try_from(row.get::<_, i64>(0)?).expect("positive"),
+            n: u64::try_from(row.get::<_, i64>(1)?).expect("positive"),
+        })
+    })
+    .expect("read back")
+}
+
+fn begun(key: &str, at_ms: u64) -> Task {
+    let begin = Begin {
+        op: Token::new("op"),
+        key: TaskKey::new(TaskKind::Source, "lab", "", key),
+        function: "lab".into(),
+        policy: Policy::default(),
+        fingerprint: None,
+        input: Input::default(),
+    };
+    let out = handle(None, Event::Begin(Box::new(begin)), &Moment::at(at_ms));
+    let Next::Put(task) = out.next else {
+        panic!("begin writes")
+    };
+    *task
+}
+
+fn finished(task: Task, verdict: Verdict, at_ms: u64) -> Task {
+    let lease = task.lease.clone().expect("held");
+    let finish = Finish {
+        op: Token::new("fin"),
+        proof: onceward::protocol::Proof {
+            fence: lease.fence,
+            token: lease.token,
+        },
+        steps: Vec::new(),
+        known: Vec::new(),
+        verdict,
+    };
+    let out = handle(
+        Some(task),
+        Event::Finish(Box::new(finish)),
+        &Moment::at(at_ms),
+    );
+    assert!(matches!(out.reply, Reply::Stands(_)));
+    let Next::Put(task) = out.next else {
+        panic!("finish writes")
+    };
+    *task
+}
+
+fn succeeded(key: &str, at_ms: u64) -> Task {
+    let answer = Answer::json(201, &serde_json::json!({"id": 616_581_622_363_398_142_u64}));
+    finished(begun(key, at_ms), Verdict::Succeeded(answer), at_ms + 5)
+}
+
+fn count(db: &Connection, sql: &str) -> i64 {
+    db.query_row(sql, [], |row| row.get(0)).expect("count")
+}
+
+#[test]
+fn a_flush_reads_back_what_it_wrote() {
+    let db = database();
+    let task = succeeded("k", NOW);
+    let body = vec![0, 255, 7];
+    assert_eq!(
+        apply(&db, &d1::flush(&task, Some(body.clone()))),
+        task.version
+    );
+    let (state, status, kept, expires): (String, i64, Vec<u8>, i64) = db
+        .query_row(
+            "SELECT state, answer_status, answer_body, expires_ms FROM tasks",
+            [],
+            |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?)),
+        )
+        .expect("row");
+    assert_eq!((state.as_str(), status, kept), ("succeeded", 201, body));
+    assert_eq!(u64::try_from(expires).ok(), task.expires_ms);
+}
+
+#[test]
+fn an_older_version_never_wins() {
+    let db = database();
+    let new = succeeded("k", NOW);
+    apply(&db, &d1::flush(&new, None));
+    for (epoch, n) in [
+        (0, 99),
+        (new.version.epoch, 0),
+        (new.version.epoch - 1, new.version.n + 9),
+    ] {
+        let mut late = begun("k", NOW);
+        late.version = Version { epoch, n };
+        assert_eq!(apply(&db, &d1::flush(&late, None)), new.version);
+        assert_eq!(
+            count(&db, "SELECT count(*) FROM tasks WHERE state = 'succeeded'"),
+            1
+        );
+    }
+    // The same version twice changes nothing and is acknowledged all the same.
+    assert_eq!(apply(&db, &d1::flush(&new, None)), new.version);
+}
+
+#[test]
+fn a_tombstone_takes_the_payload_and_keeps_late_writes_out() {
+    let db = database();
+    let task = succeeded("k", NOW);
+    apply(&db, &d1::flush(&task, Some(b"SECRET".to_vec())));
+    let over = Version {
+        n: task.version.n + 1,
+        ..task.version
+    };
+    assert_eq!(apply(&db, &d1::tombstone(&task, over, NOW)), over);
+    assert_eq!(
+        apply(&db, &d1::flush(&task, Some(b"SECRET".to_vec()))),
+        over
+    );
+    let left = count(
+        &db,
+        "SELECT count(*) FROM tasks WHERE key IS NULL AND answer_body IS NULL AND answer_headers IS NULL
+         AND error_message IS NULL AND expires_ms IS NULL AND state = 'forgotten'",
+    );
+    assert_eq!(left, 1);
+    // The next task of the same key is newer than the tombstone.
+    let again = begun("k", NOW + 1);
+    assert!(again.version > over);
+    assert_eq!(apply(&db, &d1::flush(&again, None)), again.version);
+}
+
+#[test]
+fn a_tombstone_replaces_a_row_that_was_never_flushed() {
+    let db = database();
+    let task = succeeded("k", NOW);
+    let over = Version {
+        n: task.version.n + 1,
+        ..task.version
+    };
+    assert_eq!(apply(&db, &d1::tombstone(&task, over, NOW)), over);
+    assert_eq!(apply(&db, &d1::flush(&task, None)), over);
+    assert_eq!(
+        count(&db, "SELECT count(*) FROM tasks WHERE state = 'forgotten'"),
+        1
+    );
+}
+
+#[test]
+fn a_stub_carries_the_reason_and_no_payload() {
+    let db = database();
+    let failure =
+        Failure::terminal("boom", "SECRET").with_answer(Answer::json(422, &serde_json::json!({})));
+    let task = finished(begun("k", NOW), Verdict::Failed(failure), NOW + 1);
+    assert_eq!(
+        apply(&db, &d1::flush_stub(&task, "string or blob too big")),
+        task.version
+    );
+    let left = count(
+        &db,
+        "SELECT count(*) FROM tasks WHERE stub_reason LIKE '%too big%' AND answer_body IS NULL
+         AND error_message IS NULL AND error_code = 'boom' AND answer_status = 422",
+    );
+    assert_eq!(left, 1);
+    assert!(d1::is_about_the_row(
+        "D1_ERROR: string or blob too big: SQLITE_TOOBIG"
+    ));
+    assert!(!d1::is_about_the_row("D1_ERROR: Network connection lost."));
+}
+
+fn ids(db: &Connection, statement: &Statement) -> Vec<(u64, String)> {
+    let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
+    let mut prepared = db.prepare(statement.sql).expect("statement");
+    let rows = prepared.query_map(rusqlite::params_from_iter(values), |row| {
+        Ok((
+            row.get::<_, i64>("created_ms")?,
+            row.get::<_, String>("task_id")?,
+        ))
+    });
+    rows.expect("query")
+        .map(|row| {
+            row.map(|(at, id)| (u64::try_from(at).expect("positive"), id))
+                .expect("row")
+        })
+        .collect()
+}
+
+#[test]
+fn pages_of_equal_times_neither_skip_nor_double() {
+    let db = database();
+    for n in 0..25 {
+        apply(&db, &d1::flush(&succeeded(&format!("k{n}"), NOW), None));
+    }
+    let mut seen = Vec::new();
+    let mut before = None;
+    loop {
+        let page = ids(&db, &d1::list(before, 10, NOW));
+        let Some((at, id)) = page.last().cloned() else {
+            break;
+        };
+        before = onceward::types::TaskId::parse(&id).map(|id| (at, id));
+        seen.extend(page.into_iter().map(|(_, id)| id));
+        // New ones do not shift the pages that follow.
+        apply(
+            &db,
+            &d1::flush(&succeeded(&format!("new{}", seen.len()), NOW + 1), None),
+        );
+    }
+    let distinct: std::collections::BTreeSet<_> = seen.iter().collect();
+    assert_eq!((seen.len(), distinct.len()), (25, 25));
+}
+
+#[test]
+fn the_list_shows_neither_tombstones_nor_what_has_expired() {
+    let db = database();
+    let dead = succeeded("dead", NOW);
+    apply(&db, &d1::flush(&dead, None));
+    let expires = dead.expires_ms.expect("final");
+    assert_eq!(ids(&db, &d1::list(None, 10, expires - 1)).len(), 1);
+    assert_eq!(ids(&db, &d1::list(None, 10, expires)).len(), 0);
+    let over = Version {
+        n: 99,
+        ..dead.version
+    };
+    apply(&db, &d1::tombstone(&dead, over, NOW));
+    assert_eq!(ids(&db, &d1::list(None, 10, NOW)).len(), 0);
+}
+
+#[test]
+fn the_list_and_the_jobs_use_their_indexes() {
+    let db = database();
+    let id = begun("k", NOW).id();
+    for (statement, index) in [
+        (d1::list(Some((NOW, id)), 10, NOW), "tasks_by_created"),
+        (d1::overdue(NOW, (0, ""), 10), "tasks_by_due"),
+        (d1::clean_tasks(NOW, 0, 10), "tasks_by_due"),
+        (d1::clean_checkpoints(NOW, 0, 10), "tasks_by_due"),
+    ] {
+        let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
+        let mut plan = db
+            .prepare(&format!("EXPLAIN QUERY PLAN {}", statement.sql))
+            .expect("plan");
+        let lines: Vec<String> = plan
+            .query_map(rusqlite::params_from_iter(values), |row| row.get(3))
+            .expect("plan")
+            .map(|line| line.expect("line"))
+            .collect();
+        let plan = lines.join("\n");
+        assert!(plan.contains(index), "{plan}");
+        assert!(
+            !plan.contains("SCAN c\n") && !plan.contains("SCAN tasks"),
+            "{plan}"
+        );
+    }
+}
+
+#[test]
+fn the_rescuer_sees_what_should_have_moved_and_no_tombstone() {
+    let db = database();
+    let running = begun("running", NOW);
+    let ends = running.lease.clone().expect("held").ends_ms;
+    apply(&db, &d1::flush(&running, None));
+    let dead = succeeded("dead", NOW);
+    apply(
+        &db,
+        &d1::tombstone(
+            &dead,
+            Version {
+                n: 99,
+                ..dead.version
+            },
+            NOW,
+        ),
+    );
+    assert_eq!(run(&db, &d1::overdue(ends - 1, (0, ""), 10)), 0);
+    assert_eq!(run(&db, &d1::overdue(ends, (0, ""), 10)), 1);
+    let id = running.id().to_string();
+    assert_eq!(run(&db, &d1::overdue(ends, (ends, &id), 10)), 0);
+}
+
+fn with_checkpoints(db: &Connection, task: &Task, count: u32) {
+    for n in 0..count {
+        let record = StepRecord {
+            id: StepId::new("", "s", n),
+            outcome: Outcome::Value("1.10".into()),
+            place: n,
+            fence: 1,
+            at_ms: NOW,
+            tries: 1,
+        };
+        let statement = d1::checkpoint(task, &record);
+        assert_eq!(run(db, &statement), 1);
+        // Again, as after a lost reply: no further row.
+        assert_eq!(run(db, &statement), 0);
+    }
+}
+
+#[test]
+fn the_cleaner_takes_the_dead_in_pieces_and_leaves_the_living() {
+    let db = database();
+    let grace = limits::ORPHAN_GRACE_MS;
+    let mut living: Vec<Task> = vec![begun("running", NOW)];
+    let retryable = Failure::retryable("x", "y");
+    living.push(finished(
+        begun("backing-off", NOW),
+        Verdict::Failed(retryable),
+        NOW + 1,
+    ));
+    assert!(matches!(living[1].state, State::Suspended(_)));
+    let fresh = succeeded("fresh", NOW);
+    let expires = fresh.expires_ms.expect("final");
+    for task in living.iter().chain([&fresh]) {
+        apply(&db, &d1::flush(task, None));
+        with_checkpoints(&db, task, 3);
+    }
+    let dead = succeeded("dead", NOW - grace - 1_000);
+    apply(&db, &d1::flush(&dead, None));
+    with_checkpoints(&db, &dead, 25);
+    let buried = succeeded("buried", NOW);
+    apply(&db, &d1::flush(&buried, None));
+    with_checkpoints(&db, &buried, 4);
+    apply(
+        &db,
+        &d1::tombstone(
+            &buried,
+            Version {
+                n: 99,
+                ..buried.version
+            },
+            NOW,
+        ),
+    );
+
+    // `dead` has expired longer ago than the grace; `fresh` has expired just now and its object still
+    // has the word.
+    let now = expires;
+    let mut pieces = 0;
+    while run(&db, &d1::clean_checkpoints(now, grace, 10)) > 0 {
+        pieces += 1;
+    }
+    assert_eq!(pieces, 3, "29 checkpoints in pieces of 10");
+    assert_eq!(count(&db, "SELECT count(*) FROM checkpoints"), 9);
+    assert_eq!(run(&db, &d1::clean_tasks(now, grace, 10)), 2);
+    assert_eq!(run(&db, &d1::clean_tasks(now, grace, 10)), 0);
+    assert_eq!(count(&db, "SELECT count(*) FROM tasks"), 3);
+}
+
+#[test]
+fn a_tombstone_stays_for_its_day() {
+    let db = database();
+    let task = succeeded("k", NOW);
+    apply(
+        &db,
+        &d1::tombstone(
+            &task,
+            Version {
+                n: 99,
+                ..task.version
+            },
+            NOW,
+        ),
+    );
+    let day = limits::TOMBSTONE_MS;
+    assert_eq!(run(&db, &d1::clean_tasks(NOW + day - 1, 0, 10)), 0);
+    assert_eq!(run(&db, &d1::clean_tasks(NOW + day, 0, 10)), 1);
+}
+
+#[test]
+fn a_row_that_still_has_checkpoints_waits_for_them() {
+    let db = database();
+    let dead = succeeded("dead", 1_000);
+    apply(&db, &d1::flush(&dead, None));
+    with_checkpoints(&db, &dead, 3);
+    assert_eq!(run(&db, &d1::clean_tasks(NOW, 0, 10)), 0);
+    run(&db, &d1::clean_checkpoints(NOW, 0, 10));
+    assert_eq!(run(&db, &d1::clean_tasks(NOW, 0, 10)), 1);
+}
+
+#[test]
+fn rows_become_summaries() {
+    let db = database();
+    let failure = Failure::retryable("x", "y");
+    let task = finished(begun("k", NOW), Verdict::Failed(failure), NOW + 1);
+    apply(&db, &d1::flush(&task, None));
+    let statement = d1::list(None, 10, NOW);
+    let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
+    let mut prepared = db.prepare(statement.sql).expect("statement");
+    let names: Vec<String> = prepared.column_names().map(ToString::to_string).collect();
+    let mut rows = prepared
+        .query(rusqlite::params_from_iter(values))
+        .expect("query");
+    let row = rows.next().expect("row").expect("one");
+    let mut json = serde_json::Map::new();
+    for (at, name) in names.iter().enumerate() {
+        let value = match row.get::<_, Sql>(at).expect("value") {
+            Sql::Null => serde_json::Value::Null,
+            #[allow(clippy::cast_precision_loss)]
+            Sql::Integer(n) => serde_json::json!(n as f64),
+            Sql::Text(text) => text.into(),
+            other => panic!("{other:?}"),
+        };
+        json.insert(name.clone(), value);
+    }
+    let row: TaskRow = serde_json::from_value(json.into()).expect("a row");
+    let summary = row.summary().expect("a summary");
+    assert_eq!(summary.task_id, task.id());
+    assert_eq!(summary.state, task.state);
+    assert_eq!(summary.failure.expect("failed").code, "x");
+}
