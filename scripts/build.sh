@@ -7,29 +7,26 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 
 VARIANT="${1:-${ONCEWARD_VARIANT:-release}}"
+# Both are the release profile, so that they share what runs at compile time; `lab` then trades speed for build time.
+MODE=(--release --panic-unwind)
 case "$VARIANT" in
-  release)
-    OUT=build
-    PROFILE=release
-    FEATURES=()
-    ;;
+  release) OUT=build ;;
   lab)
     OUT=build-lab
-    PROFILE=lab
-    FEATURES=(--features lab)
-    # Half the compile time, for some more bytes.
-    export CARGO_PROFILE_LAB_OPT_LEVEL=1
+    MODE=("${MODE[@]}" --no-opt -- --features lab)
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off
+    export CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_INCREMENTAL=true
     ;;
   *) die "unknown build '$VARIANT'" "Use: scripts/build.sh release|lab" ;;
 esac
 STAMP="$TOOLS/$OUT.stamp"
+DEPS="$TOOLS/$OUT.d"
 
 # cargo lists every file that a build has read, files of include_str! among them.
 input_files() {
-  local deps="$CARGO_TARGET_DIR/$WASM_TARGET/$PROFILE/libonceward.d"
-  [ -e "$deps" ] || return 1
+  [ -e "$DEPS" ] || return 1
   printf '%s\n' Cargo.toml Cargo.lock scripts/build.sh .tools/shims/cargo
-  sed 's/^[^:]*: //' "$deps" | xargs printf '%s\n'
+  sed 's/^[^:]*: //' "$DEPS" | xargs printf '%s\n'
 }
 
 inputs() {
@@ -45,12 +42,10 @@ build() {
   is_fresh && return
   local started="$STAMP.started" changed
   touch "$started"
-  local mode=(--release)
   say "building the Worker ($VARIANT); the first time compiles std and all crates: 2 to 4 minutes"
-  if [ "$VARIANT" = lab ]; then mode=(--profile "$PROFILE" --no-opt); fi
-  RUST_BACKTRACE=0 "$TOOLS/bin/worker-build" "${mode[@]}" --panic-unwind --out-dir "$OUT" \
-    ${FEATURES[@]+-- "${FEATURES[@]}"} 2>&1 | progress >&2 ||
+  RUST_BACKTRACE=0 "$TOOLS/bin/worker-build" --out-dir "$OUT" "${MODE[@]}" 2>&1 | progress >&2 ||
     die "the Worker does not compile ($VARIANT)." "The compiler's message is above. make doctor looks at the toolchain."
+  cp "$CARGO_TARGET_DIR/$WASM_TARGET/release/libonceward.d" "$DEPS"
   # Edited while it was being compiled: this build is good for now, the next run builds again.
   changed="$(input_files | tr '\n' '\0' | xargs -0 -I{} find {} -newer "$started" 2>/dev/null)"
   if [ -z "$changed" ]; then inputs >"$STAMP"; fi

@@ -56,7 +56,7 @@ with_lock() {
 
 # Shortens what cargo prints where nobody looks at it: every 40th crate is enough to see that it goes on.
 progress() {
-  awk '/^ *(Compiling|Checking|Downloaded|Adding|Locking) / { if (/Compiling|Checking/ && ++n % 40 == 0) { print "  " n " crates compiled"; fflush() } next }
+  awk '/^ *(Compiling|Checking|Downloaded|Adding|Locking) |be sure to add/ { if (/Compiling|Checking/ && ++n % 40 == 0) { print "  " n " crates compiled"; fflush() } next }
     { print; fflush() }'
 }
 

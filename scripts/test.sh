@@ -26,18 +26,19 @@ lint() {
   step "clippy, wasm" clippy_wasm
 }
 
-# The clippy of the toolchain that builds the wasm. std comes from source here as well: no prebuilt one is needed.
+# The clippy of the toolchain that builds the wasm, with its settings: it shares what runs at compile time. std comes
+# from source here as well: no prebuilt one is needed.
 clippy_wasm() (
   use_tools
-  local tool build_std=(-Zbuild-std=std,panic_unwind)
+  export RUSTFLAGS=-Cpanic=unwind WASM_BINDGEN_USE_JS_SYS=1 CARGO="$SHIMS/cargo"
+  local tool what=(--release --locked --lib --target "$WASM_TARGET" --features lab -Zbuild-std=std,panic_unwind)
   tool="$(dirname "$("$SHIMS/where" rustc)")/cargo-clippy"
-  if [ ! -x "$tool" ]; then
-    say "no clippy beside $("$SHIMS/where" rustc): only warnings of the compiler are checked for wasm (make doctor)"
-    RUSTFLAGS="-Cpanic=unwind -Dwarnings" cargo check --locked --lib --target "$WASM_TARGET" --features lab "${build_std[@]}"
+  if [ -x "$tool" ]; then
+    "$tool" clippy "${what[@]}" -- -D warnings
     return
   fi
-  CARGO="$SHIMS/cargo" RUSTFLAGS=-Cpanic=unwind \
-    "$tool" clippy --locked --lib --target "$WASM_TARGET" --features lab "${build_std[@]}" -- -D warnings
+  say "no clippy beside $("$SHIMS/where" rustc): only the compiler's warnings are checked for wasm (make doctor)"
+  RUSTFLAGS="$RUSTFLAGS -Dwarnings" cargo check "${what[@]}"
 )
 
 unit() {
