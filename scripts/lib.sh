@@ -6,7 +6,7 @@ NPM_BIN="$ROOT/node_modules/.bin"
 NODE="$NPM_BIN/node"
 WASM_TARGET=wasm32-unknown-unknown
 WORKER_BUILD_VERSION=0.8.7
-MIN_RUST_MINOR=91
+MIN_RUST_MINOR="$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' "$ROOT/Cargo.toml")"
 
 say() { printf '%s\n' "onceward: $*" >&2; }
 die() {

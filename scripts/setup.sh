@@ -14,7 +14,7 @@ STAMP="$TOOLS/setup.stamp"
 # Changes whenever something of what follows has to be looked at again.
 fingerprint() {
   cksum "$ROOT/package-lock.json" "$ROOT"/scripts/{lib,setup,toolchain}.sh
-  echo "$WORKER_BUILD_VERSION $(wasm_bindgen_version) ${ONCEWARD_TOOLCHAIN:-auto} ${RUSTUP_TOOLCHAIN:-} $(command -v cargo)"
+  echo "$WORKER_BUILD_VERSION $(wasm_bindgen_version) ${ONCEWARD_TOOLCHAIN:-auto} 1.$MIN_RUST_MINOR"
 }
 
 is_done() {

@@ -20,13 +20,15 @@ apt_install() {
   apt_root env DEBIAN_FRONTEND=noninteractive apt-get install "${quiet[@]}" "$@" >&2
 }
 
+is_new_enough() {
+  local minor
+  minor="$("$1" --version 2>/dev/null | awk '{ split($2, v, "."); print v[2] }')"
+  [ "${minor:-0}" -ge "$MIN_RUST_MINOR" ]
+}
+
 # True where this compiler can build std for wasm: new enough, with its own source.
 can_build_std() {
-  local rustc="$1" minor sysroot
-  minor="$("$rustc" --version 2>/dev/null | awk '{ split($2, v, "."); print v[2] }')"
-  [ "${minor:-0}" -ge "$MIN_RUST_MINOR" ] || return 1
-  sysroot="$("$rustc" --print sysroot)"
-  [ -e "$sysroot/lib/rustlib/src/rust/library/Cargo.lock" ]
+  is_new_enough "$1" && [ -e "$("$1" --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock" ]
 }
 
 # A tool in the default toolchain of rustup, by its real path.
@@ -38,6 +40,10 @@ rustup_tool() {
 try_rustup() {
   local rustc
   rustc="$(rustup_tool rustc)" || return 1
+  if ! is_new_enough "$rustc"; then
+    say "$("$rustc" --version) is older than 1.$MIN_RUST_MINOR; asking rustup for the current stable one"
+    limited rustup update --no-self-update stable >&2 || return 1
+  fi
   if ! can_build_std "$rustc"; then
     say "asking rustup for the source of std (some seconds)"
     limited rustup component add rust-src >&2 || return 1
