@@ -1,6 +1,7 @@
 //! Native tests of the pure parts: fast, no workerd.
 
 mod driver;
+mod driver_faults;
 mod driver_functions;
 #[cfg(feature = "lab")]
 mod lab_check;

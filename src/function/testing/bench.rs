@@ -34,8 +34,8 @@ struct Running {
 
 /// One function on a virtual clock, with any number of tasks.
 ///
-/// A key names a task of the function, as in call mode. Every message takes a millisecond each way.
-/// D1 always answers; alarms ring on time.
+/// A key names a task of the function, as in call mode. A request takes one millisecond each way, a
+/// message to the object two. D1 always answers; alarms ring on time.
 pub struct Bench {
     world: Rc<World>,
     running: Vec<Running>,

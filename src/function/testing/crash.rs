@@ -25,7 +25,8 @@ pub struct Tried {
 ///
 /// # Panics
 /// If a disturbed run ends differently from the undisturbed one, if an effect happens again though its
-/// record was not lost, or if a derived key differs.
+/// record was not lost, if more steps run again than can have been under way, or if a derived key
+/// differs.
 pub fn crash_everywhere(
     function: &Function,
     input: &Input,
@@ -38,14 +39,14 @@ pub fn crash_everywhere(
     };
     let mut clean = bench();
     run(&mut clean, input, None);
-    let clean = Result::of(&clean);
+    let clean = Course::of(&clean);
     let mut runs = 0;
     for point in points(&clean.actions) {
         for fault in faults(point.action) {
             let mut disturbed = bench().plan(point, fault);
             run(&mut disturbed, input, Some(&clean.state));
             let at = format!("{}, {fault:?} at {point:?}", function.name());
-            compare(&at, fault, &clean, &Result::of(&disturbed));
+            compare(&at, fault, &clean, &Course::of(&disturbed));
             runs += 1;
         }
     }
@@ -56,21 +57,24 @@ pub fn crash_everywhere(
 }
 
 /// What can be told of a run.
-struct Result {
+struct Course {
     state: State,
     answer: Option<Answer>,
     failure: Option<String>,
     outcomes: BTreeMap<StepId, Outcome>,
     /// How often a request went out under each derived key.
     effects: BTreeMap<String, usize>,
+    /// Most steps that were under way at the same time.
+    peak: usize,
     actions: Vec<Action>,
 }
 
-impl Result {
+impl Course {
     fn of(bench: &Bench) -> Self {
         let task = bench.task(KEY).expect("the delivery was accepted");
+        let requests = bench.requests();
         let mut effects = BTreeMap::new();
-        for sent in bench.requests() {
+        for sent in &requests {
             *effects.entry(sent.key().to_owned()).or_insert(0) += 1;
         }
         Self {
@@ -79,9 +83,29 @@ impl Result {
             failure: task.failure.map(|f| f.code),
             outcomes: bench.outcomes(KEY),
             effects,
+            peak: peak(&requests),
             actions: bench.actions(),
         }
     }
+}
+
+/// Most steps that were under way at the same time. A step is so from its first request to its last
+/// response, so that a pause between two tries counts as well.
+fn peak(requests: &[Sent]) -> usize {
+    let mut spans: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for sent in requests {
+        let span = spans
+            .entry(sent.key())
+            .or_insert((sent.at_ms, sent.answered_ms));
+        span.1 = span.1.max(sent.answered_ms);
+    }
+    let at = |ms: u64| {
+        let open = spans
+            .values()
+            .filter(|(from, to)| (*from..=*to).contains(&ms));
+        open.count()
+    };
+    spans.values().map(|(from, _)| at(*from)).max().unwrap_or(0)
 }
 
 /// Delivers and runs. A crash costs an attempt: a task that has used them all up is taken up again
@@ -120,7 +144,7 @@ fn faults(action: Action) -> Vec<Fault> {
     }
 }
 
-fn compare(at: &str, fault: Fault, clean: &Result, disturbed: &Result) {
+fn compare(at: &str, fault: Fault, clean: &Course, disturbed: &Course) {
     assert_eq!(disturbed.state, clean.state, "{at}: state");
     assert_eq!(disturbed.answer, clean.answer, "{at}: answer");
     if matches!(clean.state, State::Failed { resumable: true }) {
@@ -129,8 +153,9 @@ fn compare(at: &str, fault: Fault, clean: &Result, disturbed: &Result) {
     }
     assert_eq!(disturbed.failure, clean.failure, "{at}: failure");
     assert_eq!(disturbed.outcomes, clean.outcomes, "{at}: outcomes");
-    let keys = |result: &Result| -> Vec<String> { result.effects.keys().cloned().collect() };
+    let keys = |result: &Course| -> Vec<String> { result.effects.keys().cloned().collect() };
     assert_eq!(keys(disturbed), keys(clean), "{at}: derived keys");
+    let mut again = 0;
     let crash = matches!(fault, Fault::CrashBefore | Fault::CrashAfter);
     for (key, times) in &clean.effects {
         // That none of them came after its record, every run sees to by itself.
@@ -141,5 +166,12 @@ fn compare(at: &str, fault: Fault, clean: &Result, disturbed: &Result) {
             range.contains(&got),
             "{at}: {got} effects under {key}, wanted {range:?}"
         );
+        again += usize::from(got > *times);
     }
+    // Only what was under way may happen again: all else was recorded before the next effect.
+    let peak = clean.peak;
+    assert!(
+        again <= peak,
+        "{at}: {again} steps ran again, though at most {peak} were under way at a time"
+    );
 }

@@ -10,8 +10,11 @@ use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
 
-/// One way between a slice and its object, or the outside.
-const WAY_MS: u64 = 1;
+/// One way between a slice and the outside.
+const OUTSIDE_WAY_MS: u64 = 1;
+/// One way between a slice and its object. Longer than the way out, so that an effect that doesn't
+/// wait for the record before it overtakes it, and a crash shows that.
+const OBJECT_WAY_MS: u64 = 2;
 /// A message without a reply is sent again after this.
 const RESEND_MS: u64 = 500;
 
@@ -56,7 +59,7 @@ impl TestHost {
     /// Sends a message until there is a reply.
     pub(super) async fn send(&self, action: Action, event: Event) -> Result<Reply, CallError> {
         let fault = self.enter(action).await;
-        self.world.clock.sleep(WAY_MS).await;
+        self.world.clock.sleep(OBJECT_WAY_MS).await;
         let mut reply = self.world.tell(self.id, event.clone());
         match fault {
             Some(Fault::CrashAfter) => self.die::<()>().await,
@@ -67,7 +70,7 @@ impl TestHost {
             }
             Some(Fault::CrashBefore) | None => {}
         }
-        self.world.clock.sleep(WAY_MS).await;
+        self.world.clock.sleep(OBJECT_WAY_MS).await;
         match reply {
             Reply::NotFound => Err(CallError::Gone),
             reply => Ok(reply),
@@ -76,7 +79,7 @@ impl TestHost {
 
     async fn fetched(&self, request: OutRequest) -> Result<OutResponse, FetchError> {
         let fault = self.enter(Action::Fetch).await;
-        self.world.clock.sleep(WAY_MS).await;
+        self.world.clock.sleep(OUTSIDE_WAY_MS).await;
         let reaction = self.world.send_out(self.id, request);
         match fault {
             Some(Fault::CrashAfter) => self.die::<()>().await,
@@ -86,7 +89,10 @@ impl TestHost {
             }
             Some(Fault::CrashBefore | Fault::Double) | None => {}
         }
-        self.world.clock.sleep(reaction.after_ms + WAY_MS).await;
+        self.world
+            .clock
+            .sleep(reaction.after_ms + OUTSIDE_WAY_MS)
+            .await;
         reaction.result
     }
 }

@@ -37,4 +37,4 @@ mod world;
 
 pub use bench::Bench;
 pub use crash::{Tried, crash_everywhere};
-pub use world::{Action, Point, Reaction, Sent};
+pub use world::{Action, Reaction, Sent};

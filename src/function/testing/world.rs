@@ -25,17 +25,14 @@ pub enum Action {
 }
 
 /// One action of a run: the `nth` of its kind (1, 2, …), counted over all slices of a bench.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Point {
-    /// The kind.
-    pub action: Action,
-    /// 1, 2, …
-    pub nth: usize,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) action: Action,
+    pub(super) nth: usize,
 }
 
 impl Point {
-    /// The `nth` action of this kind.
-    pub fn new(action: Action, nth: usize) -> Self {
+    pub(super) fn new(action: Action, nth: usize) -> Self {
         Self { action, nth }
     }
 }
@@ -58,6 +55,8 @@ pub(super) enum Fault {
 pub struct Sent {
     /// When.
     pub at_ms: u64,
+    /// When the response was there, or would have been for somebody who still waited.
+    pub answered_ms: u64,
     /// Which request with this derived key it is: 1, 2, …
     pub nth: usize,
     /// As it was sent.
@@ -241,8 +240,10 @@ impl World {
 
     /// Lets a request reach the outside.
     pub(super) fn send_out(&self, id: TaskId, request: OutRequest) -> Reaction {
+        let now_ms = self.clock.now_ms();
         let mut sent = Sent {
-            at_ms: self.clock.now_ms(),
+            at_ms: now_ms,
+            answered_ms: now_ms,
             nth: 1,
             request,
         };
@@ -252,6 +253,7 @@ impl World {
         self.check_unrecorded(id, &sent);
         let outside = Rc::clone(&self.outside.borrow());
         let reaction = outside(&sent);
+        sent.answered_ms += reaction.after_ms;
         self.sent.borrow_mut().push(sent);
         reaction
     }
