@@ -3,7 +3,7 @@
 
 use crate::protocol_fixture::{
     LEASE, Object, T0, alarms, answer, begin, claimed, failing, is_unchanged, policy, retryable,
-    step, succeeded, terminal, value,
+    step, succeeded, terminal, token, value,
 };
 use onceward::limits;
 use onceward::protocol::{Effect, Event, Outcome, Reply, State, Verdict, Waiting, next_due_ms};
@@ -340,4 +340,45 @@ fn hops_without_progress_count_and_unclaimed_tickets_do_not() {
     let out = object.suspend(ms + 1, "last", &holder, false);
     assert!(matches!(out.reply, Reply::Stale(_)));
     assert_eq!(state(&object), &State::Failed { resumable: true });
+}
+
+#[test]
+fn fence_and_token_must_both_be_right() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    let mut other = first.proof.clone();
+    other.fence += 1;
+    let mut guessed = first.proof.clone();
+    guessed.token = token("guessed");
+    for proof in [other, guessed] {
+        let out = object.record(T0 + 1, &proof, vec![value("x")]);
+        assert!(matches!(out.reply, Reply::Stale(_)) && out.effects.is_empty());
+        let out = object.finish(T0 + 1, "f", &proof, succeeded());
+        assert!(matches!(out.reply, Reply::Stale(_)) && is_unchanged(&out));
+    }
+}
+
+/// G6: the holder counts from before it asked, the object from when it granted; and whatever the
+/// platform leaves of a slice ends a margin before its lease.
+#[test]
+fn a_lease_outlives_every_slice() {
+    let mut object = Object::default();
+    let (asked, granted) = (T0, T0 + 400);
+    let first = object.begun(granted, "a");
+    let lease = object.task().lease.as_ref().expect("a lease");
+    assert!(asked + first.lease_ms < lease.ends_ms);
+    let again = object.begun(granted + 5_000, "a");
+    assert_eq!(
+        again.lease_ms, first.lease_ms,
+        "counted from the first send"
+    );
+    let default = onceward::types::Policy::default();
+    let least = default.respond_within_ms + default.slice_cut_ms + limits::LEASE_MARGIN_MS;
+    for (lease_ms, fits) in [(least, true), (least - 1, false)] {
+        let policy = onceward::types::Policy {
+            lease_ms,
+            ..default.clone()
+        };
+        assert_eq!(policy.problems().is_empty(), fits);
+    }
 }

@@ -25,7 +25,8 @@ pub struct Model {
     ticket: Option<Token>,
     granted: Vec<(Token, Claimed)>,
     values: BTreeMap<String, Outcome>,
-    latest: u64,
+    /// The latest time that the alarm was set by.
+    pub latest: u64,
     /// Claims granted so far.
     pub claims: u32,
 }

@@ -154,6 +154,7 @@ impl World {
     /// and what is known of the alarm is asked for.
     pub fn crash(&mut self) {
         self.floor = 0;
+        self.model.latest = self.model.latest.max(self.now);
         let repeated = self.forgets.iter().any(|(_, alarm)| *alarm);
         self.forgets.clear();
         let soon = self.now + 1;
