@@ -29,7 +29,7 @@ fn a_panicking_function_fails_alone() {
     let mut connection = server.connect();
     let others: Vec<(String, String)> = (0..4)
         .map(|n| {
-            let target = format!("/d/1100?{n}");
+            let target = format!("/d/700?{n}");
             let body = program([call("slow", sink.url(&target))]).short();
             let request = Mode::Webhook
                 .request(&fresh("beside"), &body)

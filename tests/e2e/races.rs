@@ -40,9 +40,7 @@ fn fifty_deliveries_of_one_key_run_once() {
 fn fifty_deliveries_of_one_slow_key_get_one_handle() {
     let (server, sink) = (shared(), Sink::start());
     let key = fresh("slow-storm");
-    let body = program([call("slow", sink.url("/d/1000"))])
-        .short()
-        .set("respond_within", "100ms");
+    let body = program([call("slow", sink.url("/d/600"))]).set("respond_within", "100ms");
     let requests = vec![Mode::Webhook.request(&key, &body); 50];
     let answers = at_once(server, &requests);
     let ids: HashSet<String> = answers.iter().map(|a| a.task_id()).collect();
@@ -54,7 +52,7 @@ fn fifty_deliveries_of_one_slow_key_get_one_handle() {
         server.wait_state(id, "succeeded");
     }
     assert!(hook(server, &key, &body).expect(200).is_replay());
-    assert_eq!(sink.count("/d/1000"), 1);
+    assert_eq!(sink.count("/d/600"), 1);
 }
 
 /// F126: the id is there from the first answer on, and it can be asked for at once.
@@ -63,10 +61,8 @@ fn every_answer_names_a_task_that_can_be_found_at_once() {
     let (server, sink) = (shared(), Sink::start());
     for mode in Mode::BOTH {
         let key = fresh("handle");
-        let target = format!("/d/900?{mode:?}");
-        let body = program([call("slow", sink.url(&target))])
-            .short()
-            .set("respond_within", "100ms");
+        let target = format!("/d/600?{mode:?}");
+        let body = program([call("slow", sink.url(&target))]).set("respond_within", "100ms");
         let send = || {
             let answer = mode.deliver(server, &key, &body);
             let id = answer.task_id();
