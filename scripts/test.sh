@@ -51,7 +51,7 @@ e2e() {
   step "lab build" scripts/build.sh lab
   # Test servers need many open files, as make dev does.
   ulimit -n "$(ulimit -Hn)" 2>/dev/null || say "could not raise the limit of open files from $(ulimit -n)"
-  step "end-to-end tests" env ONCEWARD_BUILD="$ROOT/build-lab" cargo test --locked --features lab,e2e --test e2e
+  step "end-to-end tests" env ONCEWARD_BUILD="$ROOT/build-lab" cargo test --locked --features lab,e2e --test e2e -- --test-threads=4
 }
 
 dry_run() {

@@ -102,6 +102,7 @@ fn a_write_that_stalled_for_forty_seconds_never_overwrites_a_newer_row() {
     );
     // Others don't wait for it either.
     hook(&server, &fresh("beside-stall"), &program([])).expect(200);
+    assert_eq!(server.faults()["d1"]["struck"], 1, "something does stall");
     let mut last = wait_row(&server, &id, "succeeded");
     let left = Duration::from_secs(45).saturating_sub(began.elapsed());
     throughout(left, || {
@@ -122,7 +123,7 @@ fn a_late_write_of_a_forgotten_task_changes_nothing() {
     let body =
         program([call("once", sink.url("/once"))]).set("retention", json!({ "succeeded": "2s" }));
     let (key, began) = (fresh("late"), std::time::Instant::now());
-    server.fault(&json!({ "d1": "stall:8s", "times": 1 }));
+    server.fault(&json!({ "d1": "stall:14s", "times": 1 }));
     let first = hook(&server, &key, &body).expect(200);
     let second = eventually(|| {
         let answer = hook(&server, &key, &body).expect(200);
@@ -133,8 +134,9 @@ fn a_late_write_of_a_forgotten_task_changes_nothing() {
     assert_eq!(sink.count("/once"), 2);
     let id = second.task_id();
     let generation = server.task(&id)["generation"].as_i64();
+    assert_eq!(server.faults()["d1"]["struck"], 1, "something does stall");
     let mut last: Option<TaskRow> = None;
-    let left = Duration::from_secs(10).saturating_sub(began.elapsed());
+    let left = Duration::from_secs(17).saturating_sub(began.elapsed());
     throughout(left, || {
         let Some(now) = server.files().row(&id)? else {
             return check(last.is_none(), || "the row is gone".to_owned());

@@ -116,5 +116,10 @@ fn payloads_and_answers_are_not_printed() {
         .deliver(&server, &fresh("payload"), &own)
         .task_id();
     server.wait_state(&id, "succeeded");
+    let printed = server.output();
+    assert!(
+        printed.contains(&id),
+        "the log does tell of this task:\n{printed}"
+    );
     assert_nowhere(&server, &[], &["PAY-"]);
 }
