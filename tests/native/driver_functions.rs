@@ -1,4 +1,5 @@
 //! The deployed functions, undisturbed and crashed at every point.
+#![cfg(feature = "entry")]
 
 use onceward::function::{Function, Input};
 use onceward::protocol::State;

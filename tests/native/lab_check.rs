@@ -1,4 +1,5 @@
 //! What the lab says about a program before it runs anything.
+#![cfg(feature = "entry")]
 
 use onceward::function::{Checked, Function, Input, InputProblem};
 

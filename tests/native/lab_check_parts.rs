@@ -1,4 +1,5 @@
 //! What the lab says about calls, answers and configurations.
+#![cfg(feature = "entry")]
 
 use super::lab_check::{accepts_all, call, check, refuses, refuses_all, step};
 use onceward::function::History;

@@ -1,4 +1,5 @@
 //! What comes of a lab program that runs.
+#![cfg(feature = "entry")]
 
 use onceward::function::{FetchError, Function, Input};
 use onceward::protocol::{Outcome, Reply, State};
