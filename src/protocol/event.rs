@@ -309,7 +309,7 @@ pub enum Effect {
 pub struct Transition {
     /// What becomes of the stored task.
     pub next: Next,
-    /// What to carry out, in order.
+    /// What to carry out, in order. A flush comes after whatever a sender or a slice waits for.
     pub effects: Vec<Effect>,
     /// What to answer.
     pub reply: Reply,

@@ -92,8 +92,8 @@ pub(super) fn fail(task: &mut Task, failure: Failure, moment: &Moment, effects: 
             });
             task.failure = Some(failure);
             task.owe(moment.ms);
-            effects.push(Effect::Flush);
             effects.push(Effect::WakeJoined);
+            effects.push(Effect::Flush);
         }
         After::Resumable => {
             task.state = State::Failed { resumable: true };
@@ -117,8 +117,8 @@ fn end(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
     task.finished_ms = Some(moment.ms);
     task.expires_ms = Some(moment.ms + retention_ms);
     task.owe(moment.ms);
-    effects.push(Effect::Flush);
     effects.push(Effect::WakeJoined);
+    effects.push(Effect::Flush);
 }
 
 pub(super) fn suspend(mut task: Task, suspend: Suspend, moment: &Moment) -> Transition {

@@ -162,7 +162,6 @@ fn lost(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
     }
     task.failure = Some(failure);
     task.owe(moment.ms);
-    effects.push(Effect::Flush);
     if task.attempts <= 1 {
         lease::mint(task, 0, moment, effects);
     } else {
@@ -172,4 +171,6 @@ fn lost(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
         });
         effects.push(Effect::WakeJoined);
     }
+    // Last: whoever carries this out may wait for it.
+    effects.push(Effect::Flush);
 }

@@ -261,3 +261,16 @@ fn unclaimed_tickets_are_replaced_after_10_s_then_up_to_15_min() {
     let out = handle(Some(task), Event::AlarmFired, &Moment::at(T0));
     assert!(matches!(out.next, Next::Put(_)), "no overflow");
 }
+
+/// The alarm waits for D1, up to its limit; nobody else shall wait with it.
+#[test]
+fn a_flush_is_the_last_of_what_is_carried_out() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    let out = object.clone().alarm(T0 + LEASE);
+    assert!(matches!(out.effects[0], Effect::Dispatch { .. }));
+    assert_eq!(out.effects[1], Effect::Flush);
+    let out = object.finish(T0 + 1, "f", &first.proof, succeeded());
+    let end = &out.effects[out.effects.len() - 2..];
+    assert_eq!(end, [Effect::WakeJoined, Effect::Flush]);
+}
