@@ -2,7 +2,7 @@
 # `make` alone prints this list.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test lint unit e2e demo build build-lab dry-run setup doctor clean
+.PHONY: help dev test lint unit e2e demo build build-lab dry-run bench setup doctor clean
 
 export PORT HOST STATE TOKEN
 
@@ -39,6 +39,9 @@ build-lab: ## Build for development and tests, into build-lab/
 
 dry-run: ## Build and check a deploy without deploying
 	@exec scripts/test.sh dry-run
+
+bench: ## Measure a first delivery and a duplicate, beside an object that only inserts a row
+	@exec scripts/bench.sh
 
 setup: ## Install what is missing (every other target does that too)
 	@exec scripts/setup.sh --force

@@ -1,7 +1,7 @@
 //! Which header fields are stored: of a delivery with its task, of a function's answer with the answer.
 
-use crate::limits::MAX_HEADER_BYTES;
-use crate::types::Headers;
+use crate::limits::{MAX_ANSWER_BYTES, MAX_HEADER_BYTES};
+use crate::types::{Answer, Headers};
 use std::fmt;
 
 /// Belong to one connection, one message or one user, or are made anew for each answer.
@@ -129,6 +129,38 @@ pub fn storable(headers: &Headers) -> Result<Headers, HeaderProblem> {
         return Err(HeaderProblem::TooLarge { bytes });
     }
     Ok(kept)
+}
+
+/// Makes an answer fit to be stored and sent again: storable fields, a status that ends a request, a
+/// body within the limit, and none where the status has none.
+///
+/// # Errors
+/// Says what is wrong, without any value.
+///
+/// ```
+/// use onceward::http::headers::fit;
+/// use onceward::types::{Answer, Headers};
+/// let answer = |status| Answer { status, headers: Headers::default(), body: b"x".to_vec() };
+/// assert_eq!(fit(answer(204)).unwrap().body, b"");
+/// assert!(fit(answer(101)).is_err());
+/// ```
+pub fn fit(answer: Answer) -> Result<Answer, String> {
+    if !(200..=599).contains(&answer.status) {
+        return Err(format!("an answer has a status from 200 to 599; this one has {}", answer.status));
+    }
+    if answer.body.len() > MAX_ANSWER_BYTES {
+        return Err(format!(
+            "an answer has at most {MAX_ANSWER_BYTES} bytes; this one has {}",
+            answer.body.len()
+        ));
+    }
+    let headers = storable(&answer.headers).map_err(|problem| problem.to_string())?;
+    let bodiless = matches!(answer.status, 204 | 205 | 304);
+    Ok(Answer {
+        status: answer.status,
+        headers,
+        body: if bodiless { Vec::new() } else { answer.body },
+    })
 }
 
 /// The fields of a delivery that its task keeps: those on the list, but never a credential.

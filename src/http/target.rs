@@ -23,7 +23,10 @@ use url::{Host, Url};
 pub fn allowed(url: &str, allow_loopback: bool) -> Result<Url, String> {
     let url = Url::parse(url).map_err(|e| format!("not a URL: {e}"))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("scheme {:?}: only http and https are sent", url.scheme()));
+        return Err(format!(
+            "scheme {:?}: only http and https are sent",
+            url.scheme()
+        ));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("a URL must not carry a user name or password".into());
@@ -132,10 +135,19 @@ mod tests {
 
     #[test]
     fn loopback_can_be_allowed_and_nothing_else_with_it() {
-        for url in ["http://127.0.0.1:1/", "http://localhost:1/", "http://[::1]:1/"] {
+        for url in [
+            "http://127.0.0.1:1/",
+            "http://localhost:1/",
+            "http://[::1]:1/",
+        ] {
             assert!(allowed(url, true).is_ok(), "{url}");
         }
-        for url in ["http://169.254.169.254/", "http://10.0.0.1/", "http://0.0.0.0/", "http://u@127.0.0.1/"] {
+        for url in [
+            "http://169.254.169.254/",
+            "http://10.0.0.1/",
+            "http://0.0.0.0/",
+            "http://u@127.0.0.1/",
+        ] {
             assert!(allowed(url, true).is_err(), "{url}");
         }
     }

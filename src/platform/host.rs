@@ -96,8 +96,6 @@ impl Host for EdgeHost {
     }
 
     fn fit(&self, answer: Answer) -> Result<Answer, Failure> {
-        let headers = headers::storable(&answer.headers)
-            .map_err(|problem| Failure::terminal("answer_invalid", problem.to_string()))?;
-        Ok(Answer { headers, ..answer })
+        headers::fit(answer).map_err(|why| Failure::terminal("answer_invalid", why))
     }
 }
