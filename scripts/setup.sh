@@ -36,6 +36,18 @@ need_cc() {
     "Debian or Ubuntu: sudo apt-get install gcc libc6-dev     Fedora: sudo dnf install gcc     macOS: xcode-select --install"
 }
 
+# worker-build links with the system's TLS library, to download what we give it ourselves.
+need_tls() {
+  [ "$(uname)" = Linux ] || return 0
+  [ -x "$TOOLS/bin/worker-build" ] || { have pkg-config && pkg-config --exists openssl; } && return
+  if can_apt; then
+    say "installing pkg-config and libssl-dev from Debian; worker-build needs them to compile"
+    apt_install pkg-config libssl-dev && return
+  fi
+  die "pkg-config or the headers of OpenSSL are missing; worker-build needs them to compile." \
+    "Debian or Ubuntu: sudo apt-get install pkg-config libssl-dev     Fedora: sudo dnf install pkgconf openssl-devel"
+}
+
 need_npm() {
   have node && have npm && return
   if can_apt; then
@@ -92,6 +104,7 @@ install_all() {
   npm_tools
   toolchain_ready
   lint_tools
+  need_tls
   cargo_tool worker-build "$WORKER_BUILD_VERSION" worker-build --locked
   cargo_tool wasm-bindgen-cli "$(wasm_bindgen_version)" wasm-bindgen
   rm -rf "$TOOLS/target"
