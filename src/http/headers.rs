@@ -146,7 +146,10 @@ pub fn storable(headers: &Headers) -> Result<Headers, HeaderProblem> {
 /// ```
 pub fn fit(answer: Answer) -> Result<Answer, String> {
     if !(200..=599).contains(&answer.status) {
-        return Err(format!("an answer has a status from 200 to 599; this one has {}", answer.status));
+        return Err(format!(
+            "an answer has a status from 200 to 599; this one has {}",
+            answer.status
+        ));
     }
     if answer.body.len() > MAX_ANSWER_BYTES {
         return Err(format!(

@@ -75,7 +75,7 @@ pub(super) async fn forget(env: &Env, id: TaskId) -> Result<Answer, Problem> {
         )
         .task(id)),
         Told::NotFound => Err(absent(id)),
-        other => Err(unreachable(id, &NoReply::Unreachable(format!("{other:?}")))),
+        other => Err(unreachable(id, &NoReply::Unreachable(other.name().into()))),
     }
 }
 

@@ -120,7 +120,7 @@ impl Delivery<'_> {
             .task(task_id)
             .to_answer(),
             other => {
-                log::error("begin", json!({"task_id": task_id.to_string(), "told": format!("{other:?}")}));
+                log::error("begin", json!({"task_id": task_id.to_string(), "told": other.name()}));
                 Problem::new(Code::Unavailable, "The task's object cannot take this now.")
                     .task(task_id)
                     .to_answer()
@@ -221,6 +221,7 @@ pub(super) async fn look(
     match stub::ask(env, &call, until_ms).await?.told {
         Told::Stands(standing) => Ok(Some(*standing)),
         Told::NotFound => Ok(None),
-        other => Err(NoReply::Unreachable(format!("{other:?}"))),
+        Told::Unavailable(why) => Err(NoReply::Unreachable(why)),
+        other => Err(NoReply::Unreachable(other.name().into())),
     }
 }

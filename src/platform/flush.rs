@@ -13,6 +13,7 @@ use crate::store::journal;
 use crate::types::{History, TaskId};
 use serde::Deserialize;
 use serde_json::json;
+use std::cell::Cell;
 use worker::Result;
 
 /// Rounds of one flush; what is still owed then waits for the alarm.
@@ -28,9 +29,17 @@ pub(super) async fn flush(desk: &Desk, id: TaskId) -> Result<()> {
         // The one on its way looks at the outbox again when its answer comes.
         return Ok(());
     }
-    let result = rounds(desk, id).await;
-    desk.flushing.set(false);
-    result
+    let _over = Over(&desk.flushing);
+    rounds(desk, id).await
+}
+
+/// Says that the flush is over, also when it is dropped half-way.
+struct Over<'a>(&'a Cell<bool>);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
 }
 
 async fn rounds(desk: &Desk, id: TaskId) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::clock;
 use super::probe;
-use crate::http::object_call::{Call, Frame, Reply};
+use crate::http::object_call::{Ask, Call, Frame, Reply, Told};
 use js_sys::{Reflect, Uint8Array};
 use wasm_bindgen::JsValue;
 use worker::{Env, Method, Request, RequestInit};
@@ -18,6 +18,8 @@ pub(super) enum NoReply {
 
 /// First wait before a re-send; doubled up to a second.
 const FIRST_WAIT_MS: u64 = 25;
+/// Longest wait before a re-send, and the one after an overload.
+const LONGEST_WAIT_MS: u64 = 1_000;
 
 /// Asks an object. Each try has a fresh stub, since one that has failed once fails for ever.
 pub(super) async fn ask(env: &Env, call: &Call, until_ms: u64) -> Result<Reply, NoReply> {
@@ -25,19 +27,36 @@ pub(super) async fn ask(env: &Env, call: &Call, until_ms: u64) -> Result<Reply, 
     let mut wait_ms = FIRST_WAIT_MS;
     loop {
         let left = until_ms.saturating_sub(clock::now_ms()).max(1);
-        let tried = clock::within(left, once(env, call, &bytes)).await;
-        let why = match tried {
-            Some(Ok(_)) if probe::loses_reply(call.ask.name()) => "lost by the fault switch".into(),
-            Some(Ok(reply)) => return Ok(reply),
-            Some(Err(error)) if flag(&error, "overloaded") => return Err(NoReply::Overloaded),
-            Some(Err(error)) => error.to_string(),
-            None => "no reply in time".into(),
+        let failed = match clock::within(left, once(env, call, &bytes)).await {
+            Some(Ok(_)) if probe::loses_reply(call.ask.name()) => {
+                NoReply::Unreachable("lost by the fault switch".into())
+            }
+            Some(Ok(reply)) => match &reply.told {
+                // What a slice has to say is worth a second try; a sender rather hears of it at once.
+                Told::Unavailable(why) if is_slices(&call.ask) => NoReply::Unreachable(why.clone()),
+                _ => return Ok(reply),
+            },
+            Some(Err(error)) if flag(&error, "overloaded") => {
+                wait_ms = LONGEST_WAIT_MS;
+                NoReply::Overloaded
+            }
+            Some(Err(error)) => NoReply::Unreachable(error.to_string()),
+            None => NoReply::Unreachable("no reply in time".into()),
         };
-        if clock::now_ms() + wait_ms >= until_ms {
-            return Err(NoReply::Unreachable(why));
+        let hopeless = failed == NoReply::Overloaded && !is_slices(&call.ask);
+        if hopeless || clock::now_ms() + wait_ms >= until_ms {
+            return Err(failed);
         }
         clock::sleep(wait_ms).await;
-        wait_ms = (wait_ms * 2).min(1_000);
+        wait_ms = (wait_ms * 2).min(LONGEST_WAIT_MS);
+    }
+}
+
+/// Messages of a slice about its own work, which is lost if they are not heard.
+fn is_slices(ask: &Ask) -> bool {
+    match ask {
+        Ask::Record(_) | Ask::Suspend(_) | Ask::Finish(_) | Ask::Journal { .. } => true,
+        Ask::Begin { .. } | Ask::Claim(_) | Ask::Look { .. } | Ask::Delete | Ask::Poke => false,
     }
 }
 
