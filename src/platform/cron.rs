@@ -31,8 +31,8 @@ struct Overdue {
 /// One run of all jobs.
 pub(super) async fn tick(env: &Env) {
     let started = clock::now_ms();
-    let rescue = rescue(env, started).await;
     let clean = clean(env, started).await;
+    let rescue = rescue(env, clock::now_ms()).await;
     let fields = json!({
         "poked": rescue.done, "rescue_error": rescue.error,
         "deleted": clean.done, "clean_error": clean.error,
@@ -48,9 +48,10 @@ pub(super) async fn tick(env: &Env) {
 async fn rescue(env: &Env, started_ms: u64) -> Run {
     let mut run = Run::default();
     let before = started_ms.saturating_sub(limits::RESCUE_AFTER_MS);
+    let orphans = started_ms.saturating_sub(limits::ORPHAN_GRACE_MS);
     let mut after: (u64, String) = (0, String::new());
-    while maintenance::goes_on(started_ms, clock::now_ms(), limits::CRON_BUDGET_MS / 2) {
-        let page = sql::overdue(before, (after.0, &after.1), limits::CRON_BATCH);
+    while maintenance::goes_on(started_ms, clock::now_ms(), limits::CRON_BUDGET_MS) {
+        let page = sql::overdue(before, orphans, (after.0, &after.1), limits::CRON_BATCH);
         let rows: Vec<Overdue> = match d1::batch(env, &[page]).await {
             Ok(results) => results
                 .first()

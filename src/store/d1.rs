@@ -270,18 +270,20 @@ LIMIT ?4",
 }
 
 /// Tasks whose row says that they should have moved by `before_ms`, oldest first. Tombstones are the
-/// cleaner's.
-pub fn overdue(before_ms: u64, after: (u64, &str), limit: u32) -> Statement {
+/// cleaner's, and so is what has expired by `orphans_ms`: its object has had its chance.
+pub fn overdue(before_ms: u64, orphans_ms: u64, after: (u64, &str), limit: u32) -> Statement {
     Statement {
         sql: "
 SELECT task_id, due_ms FROM tasks
 WHERE due_ms <= ?1 AND (due_ms, task_id) > (?2, ?3) AND state <> 'forgotten'
+  AND NOT (state IN ('succeeded', 'failed') AND expires_ms IS NOT NULL AND expires_ms <= ?5)
 ORDER BY due_ms, task_id LIMIT ?4",
         values: vec![
             before_ms.into(),
             after.0.into(),
             after.1.into(),
             limit.into(),
+            orphans_ms.into(),
         ],
     }
 }

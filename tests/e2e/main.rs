@@ -14,6 +14,7 @@ mod cleaner;
 mod connections;
 mod contract_failed;
 mod contract_running;
+mod cost;
 mod crashes;
 mod d1_faults;
 mod deletion;

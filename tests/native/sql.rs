@@ -288,7 +288,7 @@ fn the_list_and_the_jobs_use_their_indexes() {
     let id = begun("k", NOW).id();
     for (statement, index) in [
         (d1::list(Some((NOW, id)), 10, NOW), "tasks_by_created"),
-        (d1::overdue(NOW, (0, ""), 10), "tasks_by_due"),
+        (d1::overdue(NOW, 0, (0, ""), 10), "tasks_by_due"),
         (d1::clean_tasks(NOW, 0, 10), "tasks_by_due"),
         (d1::clean_checkpoints(NOW, 0, 10), "tasks_by_due"),
     ] {
@@ -328,10 +328,19 @@ fn the_rescuer_sees_what_should_have_moved_and_no_tombstone() {
             NOW,
         ),
     );
-    assert_eq!(run(&db, &d1::overdue(ends - 1, (0, ""), 10)), 0);
-    assert_eq!(run(&db, &d1::overdue(ends, (0, ""), 10)), 1);
+    assert_eq!(run(&db, &d1::overdue(ends - 1, 0, (0, ""), 10)), 0);
+    assert_eq!(run(&db, &d1::overdue(ends, 0, (0, ""), 10)), 1);
+    // What has ended is poked when it expires, until the cleaner may take it.
+    let done = succeeded("done", NOW);
+    apply(&db, &d1::flush(&done, None));
+    let expires = done.expires_ms.expect("final");
+    assert_eq!(
+        run(&db, &d1::overdue(expires, expires - 1, (ends, "~"), 10)),
+        1
+    );
+    assert_eq!(run(&db, &d1::overdue(expires, expires, (ends, "~"), 10)), 0);
     let id = running.id().to_string();
-    assert_eq!(run(&db, &d1::overdue(ends, (ends, &id), 10)), 0);
+    assert_eq!(run(&db, &d1::overdue(ends, 0, (ends, &id), 10)), 0);
 }
 
 fn with_checkpoints(db: &Connection, task: &Task, count: u32) {
