@@ -18,3 +18,5 @@ mod protocol_table;
 mod protocol_watch;
 mod protocol_words;
 mod protocol_world;
+mod sql;
+mod store;
