@@ -3,20 +3,40 @@
 use super::clock;
 use super::probe::{self, D1Fault};
 use crate::store::d1::{Statement, Value};
+use futures::channel::oneshot;
 use js_sys::Uint8Array;
 use wasm_bindgen::JsValue;
+use worker::wasm_bindgen_futures::spawn_local;
 use worker::{D1Result, Env};
 
 /// Sends statements as one transaction. The error is the text that D1 gave.
 ///
 /// A failure says nothing about whether they were applied.
 pub(super) async fn batch(env: &Env, statements: &[Statement]) -> Result<Vec<D1Result>, String> {
-    let fault = probe::d1_fault();
-    match fault {
-        Some(D1Fault::Fail) => return Err("D1_ERROR: lab fault".into()),
-        Some(D1Fault::Stall { ms }) => clock::sleep(ms).await,
-        Some(D1Fault::ApplyThenFail) | None => {}
+    match probe::d1_fault() {
+        None => send(env, statements).await,
+        Some(D1Fault::Fail) => Err("D1_ERROR: lab fault".into()),
+        Some(D1Fault::ApplyThenFail) => {
+            send(env, statements).await?;
+            Err("D1_ERROR: lab fault after it was applied".into())
+        }
+        Some(D1Fault::Stall { ms }) => stalled(env.clone(), statements.to_vec(), ms).await,
     }
+}
+
+/// A write that is on its way arrives, however late, also when nobody waits for it any more.
+async fn stalled(env: Env, statements: Vec<Statement>, ms: u64) -> Result<Vec<D1Result>, String> {
+    let (done, sent) = oneshot::channel();
+    spawn_local(async move {
+        clock::sleep(ms).await;
+        // Whoever sent it may have given up.
+        let _ = done.send(send(&env, &statements).await);
+    });
+    sent.await
+        .unwrap_or_else(|_| Err("D1_ERROR: lab fault".into()))
+}
+
+async fn send(env: &Env, statements: &[Statement]) -> Result<Vec<D1Result>, String> {
     let db = env.d1("DB").map_err(|e| e.to_string())?;
     let mut prepared = Vec::with_capacity(statements.len());
     for statement in statements {
@@ -32,9 +52,6 @@ pub(super) async fn batch(env: &Env, statements: &[Statement]) -> Result<Vec<D1R
         }
         let written = result.meta().ok().flatten().and_then(|m| m.rows_written);
         probe::count("d1_rows", written.unwrap_or(0) as u64);
-    }
-    if fault == Some(D1Fault::ApplyThenFail) {
-        return Err("D1_ERROR: lab fault after it was applied".into());
     }
     Ok(results)
 }
