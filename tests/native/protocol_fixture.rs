@@ -195,10 +195,12 @@ impl Object {
     /// Loses leases until the attempts of this claim are used up; the last proof.
     pub fn lose_all(&mut self, mut ms: u64, first: &Claimed) -> (u64, Proof) {
         let mut proof = first.proof.clone();
+        let most = self.task().fence + 50;
         while matches!(
             self.task().state,
             onceward::protocol::State::Running | onceward::protocol::State::Suspended(_)
         ) {
+            assert!(self.task().fence < most, "it never ends");
             ms = onceward::protocol::next_due_ms(self.task()).max(ms + 1);
             self.alarm(ms);
             if self.task().ticket.is_some() {

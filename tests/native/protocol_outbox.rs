@@ -274,3 +274,26 @@ fn a_flush_is_the_last_of_what_is_carried_out() {
     let end = &out.effects[out.effects.len() - 2..];
     assert_eq!(end, [Effect::WakeJoined, Effect::Flush]);
 }
+
+/// Each half of the condition under which everything is deleted.
+#[test]
+fn a_tombstone_deletes_only_what_it_stands_for_and_only_when_its_time_is_up() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    object.finish(T0 + 1, "f", &first.proof, succeeded());
+    let of_first = tombstone(&object);
+    let expires = object.task().expires_ms.expect("an expiry");
+    let early = object
+        .clone()
+        .at(expires - 1, Event::TombstoneAcked(of_first));
+    assert!(is_unchanged(&early), "the clock stepped back");
+
+    let second = object.begun(expires, "b");
+    object.finish(expires + 1, "g", &second.proof, succeeded());
+    let later = object.task().expires_ms.expect("an expiry");
+    let late = object.clone().at(later, Event::TombstoneAcked(of_first));
+    assert!(is_unchanged(&late), "another task stands here");
+    let of_second = tombstone(&object);
+    let out = object.at(later, Event::TombstoneAcked(of_second));
+    assert_eq!(out.next, Next::Gone);
+}

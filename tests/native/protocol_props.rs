@@ -145,7 +145,10 @@ fn misbehave(world: &mut World, bad: Bad) {
     }
     let mut ignored = matches!(bad, Bad::NotClaimed);
     let claims = world.model.claims;
+    let mut rounds = 0;
     while world.model.claims == claims {
+        rounds += 1;
+        assert!(rounds < 50, "G4: nothing moves: {:?}", world.task);
         let task = world.task.as_ref().expect("a task");
         if matches!(task.state, State::Failed { .. }) {
             return;

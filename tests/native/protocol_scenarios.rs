@@ -373,8 +373,8 @@ fn a_lease_outlives_every_slice() {
         "counted from the first send"
     );
     let default = onceward::types::Policy::default();
-    let least = default.respond_within_ms + default.slice_cut_ms + limits::LEASE_MARGIN_MS;
-    for (lease_ms, fits) in [(least, true), (least - 1, false)] {
+    let shortest = default.respond_within_ms + default.slice_cut_ms + limits::LEASE_MARGIN_MS;
+    for (lease_ms, fits) in [(shortest, true), (shortest - 1, false)] {
         let policy = onceward::types::Policy {
             lease_ms,
             ..default.clone()

@@ -54,10 +54,17 @@ impl Model {
 
     /// G1: one holder at a time, a ticket once, the same lease for the same operation.
     fn grants(&self, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
+        let valid = self.holder.as_ref().filter(|(_, ends)| ms < *ends);
         let Reply::Claimed(claimed) = &out.reply else {
+            let last = self.granted.last().map(|(op, _)| op);
+            let again = match event {
+                Event::Begin(begin) => last == Some(&begin.op),
+                Event::Claim(claim) => last == Some(&claim.op),
+                _ => false,
+            };
+            assert!(!again || valid.is_none(), "a lost reply cost a lease");
             return;
         };
-        let valid = self.holder.as_ref().filter(|(_, ends)| ms < *ends);
         if matches!(out.next, Next::Unchanged) {
             let (holder, _) = valid.expect("a lease given again is valid");
             assert_eq!(*holder, claimed.proof, "the lease of another was given");
