@@ -79,12 +79,11 @@ function report(answers) {
 
 async function main() {
   const { webhook, token } = secrets();
-  let url = `http://${process.env.HOST || "127.0.0.1"}:${process.env.PORT || 8787}`;
+  const devUrl = `http://${process.env.HOST || "127.0.0.1"}:${process.env.PORT || 8787}`;
   const body = readFileSync(join(ROOT, SAMPLE), "utf8");
-  if (!(await isUp(url))) {
-    console.log(`No make dev at ${url}; starting a server for the demo.`);
-    url = await ownServer({ webhook, token });
-  }
+  const borrowed = await isUp(devUrl);
+  if (!borrowed) console.log(`No make dev at ${devUrl}; starting a server for the demo.`);
+  const url = borrowed ? devUrl : await ownServer({ webhook, token });
   const headers = deliveryHeaders(webhook, body);
   console.log(`\nA GitHub push (${SAMPLE}), ${COPIES} times at once to ${url}/hooks/github\nas delivery ${headers["X-GitHub-Delivery"]}:\n`);
   const answers = await Promise.all(Array.from({ length: COPIES }, () => deliver(url, body, headers)));
@@ -98,7 +97,7 @@ async function main() {
   const [id] = ids;
   const task = await finalTask(url, token, id);
   console.log(`\nOne task, run once:\n\n${JSON.stringify(task, null, 2)}\n`);
-  console.log(`Next: ${url}/ shows it in a browser while make dev runs; make help lists the rest.`);
+  console.log(borrowed ? `Next: ${url}/ shows it in a browser; make help lists the rest.` : "Next: make dev, and make demo beside it.");
 }
 
 try {

@@ -199,6 +199,7 @@ endWithParent();
 const warning = openFilesWarning();
 if (warning) console.error(`onceward: warning: ${warning}`);
 mkdirSync(options.state, { recursive: true });
+writeFileSync(join(options.state, "dev.log"), "");
 await requireFreePort();
 const { file, secrets } = writeSecrets();
 await applyMigrations();

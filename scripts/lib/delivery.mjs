@@ -27,11 +27,11 @@ export function exampleCommands(url, secret, token) {
   const headers = Object.entries(deliveryHeaders(secret, body));
   const answer = '"${TMPDIR:-/tmp}/onceward-answer"';
   const deliver = [
-    `curl -isS -D ${answer} ${url}/hooks/github`,
+    `curl -isS -w '\\n' -D ${answer} ${url}/hooks/github`,
     ...headers.map(([name, value]) => `-H ${shellQuote(`${name}: ${value}`)}`),
     `-d ${shellQuote(body)}`,
   ].join(" \\\n  ");
   const id = `$(tr -d '\\r' <${answer} | awk 'tolower($1) == "onceward-task-id:" { print $2 }')`;
-  const status = `curl -isS -H ${shellQuote(`Authorization: Bearer ${token}`)} \\\n  ${url}/v1/tasks/${id}`;
+  const status = `curl -isS -w '\\n' -H ${shellQuote(`Authorization: Bearer ${token}`)} \\\n  ${url}/v1/tasks/${id}`;
   return { deliver, status };
 }
