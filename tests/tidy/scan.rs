@@ -179,7 +179,8 @@ pub fn has_word(line: &str, word: &str) -> bool {
         let before = line[..at].chars().next_back();
         let after = line[at + word.len()..].chars().next();
         let open_end = word.ends_with(|c: char| inside(c));
-        !before.is_some_and(inside) && !(open_end && after.is_some_and(inside))
+        let part_of_longer = before.is_some_and(inside) || (open_end && after.is_some_and(inside));
+        !part_of_longer
     })
 }
 
