@@ -7,6 +7,9 @@ const EXPIRED: u32 = 5_000;
 const LIVE: u32 = 500;
 const DAY_MS: i64 = 24 * 3_600_000;
 
+/// Of the live ones: not final, and late. They are for the rescuer to look at, not for the cleaner.
+const LATE: u32 = 20;
+
 /// Rows without an object, as a lost one would leave them; some with checkpoints.
 fn fill(d1: &mut Connection, now_ms: i64) {
     let transaction = d1.transaction().expect("a transaction");
@@ -16,11 +19,20 @@ fn fill(d1: &mut Connection, now_ms: i64) {
         } else {
             now_ms + 10 * DAY_MS
         };
+        let (state, expires, due) = match n.checked_sub(EXPIRED) {
+            None => ("succeeded", Some(expires), expires),
+            Some(n) if n < LATE / 2 => ("running", None, now_ms - DAY_MS),
+            Some(n) if n < LATE => ("suspended", None, now_ms - DAY_MS),
+            Some(_) => ("failed", Some(expires), expires),
+        };
         let id = uuid::Uuid::new_v4().to_string();
         let row = "INSERT INTO tasks (task_id, epoch, n, generation, state, kind, name, key, function, created_ms, updated_ms, finished_ms, expires_ms, due_ms)
-            VALUES (?1, 1, 1, 1, 'succeeded', 'source', 'lab', ?1, 'lab', ?2, ?2, ?2, ?3, ?3)";
+            VALUES (?1, 1, 1, 1, ?2, 'source', 'lab', ?1, 'lab', ?3, ?3, ?3, ?4, ?5)";
         transaction
-            .execute(row, rusqlite::params![id, now_ms - 20 * DAY_MS, expires])
+            .execute(
+                row,
+                rusqlite::params![id, state, now_ms - 20 * DAY_MS, expires, due],
+            )
             .expect("a row");
         let checkpoint = "INSERT INTO checkpoints (task_id, generation, step, place, fence, tries, at_ms, failed, outcome)
             VALUES (?1, 1, 'a', 0, 1, 1, ?2, 0, '1')";

@@ -66,6 +66,10 @@ fn whichever_write_of_d1_fails_the_row_comes_right() {
             let request = Mode::Webhook.request(&fresh("write"), &body);
             let id = server.send(&request).task_id();
             server.wait_state(&id, "succeeded");
+            assert!(
+                server.faults()["d1"]["struck"].as_u64() >= Some(1),
+                "{kind} did not strike"
+            );
             let row = wait_row(&server, &id, "succeeded");
             assert!(server.send(&request).expect(200).is_replay());
             throughout(Duration::from_millis(300), || {

@@ -177,8 +177,17 @@ fn running_and_waiting_tasks_are_never_cleaned_up() {
     )
     .set("respond_within", "100ms");
     let ids = [run, flaky].map(|body| hook(&server, &fresh("living"), &body).expect(202).task_id());
+    // The one that waits has a row in D1 for as long as it lives.
+    eventually(|| {
+        check(server.files().row(&ids[1])?.is_some(), || {
+            "no row yet".to_owned()
+        })
+    });
     throughout(Duration::from_millis(2_500), || {
         server.cron();
+        check(server.files().row(&ids[1])?.is_some(), || {
+            "its row is gone".to_owned()
+        })?;
         ids.iter().try_for_each(|id| {
             let answer = server.look(id);
             check(answer.status == 200, || answer.shown())

@@ -103,6 +103,32 @@ fn a_lost_continuation_is_made_good_by_the_alarm() {
     under(&json!({ "self": "lose", "times": 1 }), 2);
 }
 
+/// What a step has done is known to the object before the next step may build on it.
+#[test]
+fn a_step_begins_only_when_the_one_before_is_recorded() {
+    let (server, sink) = (Server::start(), Sink::start());
+    for mode in Mode::BOTH {
+        let targets = ["a", "b"].map(|s| format!("/{s}?{mode:?}"));
+        let steps = targets.each_ref().map(|t| call(&t[1..2], sink.url(t)));
+        let body = long_lease(program(steps)).set("respond_within", "5s");
+        server.fault(&lost("record", 5));
+        let request = mode
+            .request(&fresh("before"), &body)
+            .field("Prefer", "respond-async");
+        let id = server.send(&request).expect(202).task_id();
+        sink.wait_for(&targets[1], 1);
+        let fault = server.faults()["object_reply"].clone();
+        assert_eq!(
+            fault["left"], 0,
+            "the second step has begun before the first was recorded"
+        );
+        server.wait_state(&id, "succeeded");
+        for target in &targets {
+            assert_eq!(sink.count(target), 1, "{target}");
+        }
+    }
+}
+
 /// F39: when nothing can be learned of a key the sender is told so, and nothing runs twice.
 #[test]
 fn while_the_object_cannot_be_heard_the_answer_is_503_and_nothing_runs_twice() {
