@@ -150,12 +150,10 @@ fn files_are_short() {
     for (folder, limit) in limits {
         for source in files(folder, &["rs", "mjs", "js", "sh"]) {
             let lines = source.text.lines().count();
-            let rust = Path::new(&source.name).extension().is_some_and(|e| e == "rs");
-            let limit = if rust {
-                limit
-            } else {
-                OTHER_LINES
-            };
+            let rust = Path::new(&source.name)
+                .extension()
+                .is_some_and(|e| e == "rs");
+            let limit = if rust { limit } else { OTHER_LINES };
             if lines > limit && !LONG_FILES.iter().any(|(name, _)| *name == source.name) {
                 findings.push(format!("{}: {lines} lines, allowed {limit}", source.name));
             } else if lines > SRC_LINES {
