@@ -97,7 +97,7 @@ async function main() {
   const [id] = ids;
   const task = await finalTask(url, token, id);
   console.log(`\nOne task, run once:\n\n${JSON.stringify(task, null, 2)}\n`);
-  console.log(borrowed ? `Next: ${url}/ shows it in a browser; make help lists the rest.` : "Next: make dev, and make demo beside it.");
+  console.log(borrowed ? `Next: docs/lab.md tries retries, crashes and lost messages; make help lists the rest.` : "Next: make dev, and make demo beside it.");
 }
 
 try {

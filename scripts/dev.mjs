@@ -189,7 +189,7 @@ ${deliver}
 # 3. The task that both belong to
 ${status}
 
-Next: make demo (three equal deliveries at once), or ${url}/ in a browser.`);
+Next: make demo (three equal deliveries at once), or docs/lab.md (retries, crashes, lost messages).`);
 }
 
 process.once("SIGTERM", () => void stop(0, "ending"));
