@@ -21,6 +21,7 @@ mod deletion;
 mod expiry;
 mod keys;
 mod listing;
+mod lost_alarms;
 mod message_faults;
 mod panics;
 mod races;

@@ -99,6 +99,26 @@ impl Files {
             .map_err(|error| error.to_string())
     }
 
+    /// Takes all alarms of objects away, while the server is stopped; how many there were.
+    pub fn forget_alarms(&self) -> usize {
+        let mut objects = self.databases("do");
+        let folder = objects
+            .first()
+            .and_then(|path| path.parent())
+            .expect("an object");
+        let schedule = Connection::open(folder.join("metadata.sqlite")).expect("the schedule");
+        let gone = schedule
+            .execute("DELETE FROM _cf_ALARM", [])
+            .expect("alarms");
+        for object in objects.drain(..) {
+            let object = Connection::open(object).expect("an object");
+            object
+                .execute("DELETE FROM _cf_METADATA", [])
+                .expect("its own copy");
+        }
+        gone
+    }
+
     /// D1 itself, to be changed while the server is stopped.
     pub fn open_d1(&self) -> Connection {
         Connection::open(self.d1_path()).expect("D1's file")
