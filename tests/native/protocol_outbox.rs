@@ -5,8 +5,8 @@ use crate::protocol_fixture::{
 };
 use onceward::limits;
 use onceward::protocol::{
-    Effect, Event, Moment, Next, State, Waiting, attempt_backoff_ms, flush_backoff_ms, handle,
-    next_due_ms,
+    Effect, Event, Moment, Next, Reply, State, Waiting, attempt_backoff_ms, flush_backoff_ms,
+    handle, next_due_ms,
 };
 
 /// The row of D1 stays above its tombstone, should the task live on after a clock stepped back.
@@ -296,4 +296,17 @@ fn a_tombstone_deletes_only_what_it_stands_for_and_only_when_its_time_is_up() {
     let of_second = tombstone(&object);
     let out = object.at(later, Event::TombstoneAcked(of_second));
     assert_eq!(out.next, Next::Gone);
+}
+
+#[test]
+fn the_living_are_not_deleted() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    let mut waiting = object.clone();
+    waiting.suspend(T0 + 1, "s", &first, true);
+    for mut living in [object, waiting] {
+        let out = living.at(T0 + 2, Event::Delete);
+        assert!(is_unchanged(&out) && out.effects.is_empty());
+        assert!(matches!(out.reply, Reply::InProgress(_)));
+    }
 }

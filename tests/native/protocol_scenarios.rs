@@ -205,6 +205,7 @@ fn a_revival_is_told_to_d1_under_the_alarm_that_it_sets_anyway() {
     assert!(out.effects.contains(&Effect::Flush));
     assert_eq!(alarms(&out.effects), vec![T0 + 3 + LEASE]);
     assert_eq!(object.task().expires_ms, None);
+    assert!(object.task().outbox.is_owing());
 }
 
 #[test]
@@ -231,6 +232,7 @@ fn ten_revivals_then_for_good() {
         let mut holder = object.begun(ms, &format!("begin-{n}"));
         loop {
             claims += 1;
+            assert!(claims < 100, "it never ends");
             let op = format!("finish-{claims}");
             let failed = Failure::retryable("busy", "no").with_answer(answer(503));
             let verdict = Verdict::Failed(failed);
