@@ -109,7 +109,7 @@ fn a_small_one_step_task_writes_three_cells_and_its_bodies_stay_in_the_first() {
         1_050,
     );
     assert_eq!((done.rows, done.alarm_ms), (2, None));
-    assert_eq!(done.after, [Effect::Flush, Effect::WakeJoined]);
+    assert_eq!(done.after, [Effect::WakeJoined, Effect::Flush]);
     assert_eq!(cells.names().len(), 2, "{:?}", cells.names());
     let version = done.stored.expect("kept").task.version;
     let acked = step(
