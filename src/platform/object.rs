@@ -5,14 +5,14 @@ use super::clock;
 use super::desk::Desk;
 use super::flush;
 use super::log;
-use super::probe::{self, SelfFault};
+use super::probe;
 use super::selfcall;
 use crate::http::object_call::{Ask, Call, Frame, Reply, Told};
 use crate::limits;
 use crate::protocol::{self, Effect, Event, Standing, Summary};
 use crate::store::commit::Stored;
 use crate::store::journal;
-use crate::types::{TaskId, Token};
+use crate::types::TaskId;
 use futures::channel::oneshot;
 use serde_json::json;
 use std::rc::Rc;
@@ -110,7 +110,7 @@ impl TaskObject {
             Effect::Dispatch { ticket, hop } => {
                 let function = function.to_owned();
                 self.state.wait_until(async move {
-                    dispatch(&desk.env, id, &ticket, hop, &function).await;
+                    selfcall::send_on(&desk.env, id, &ticket, hop, &function).await;
                 });
             }
             Effect::Flush => self.state.wait_until(async move {
@@ -303,23 +303,6 @@ impl TaskObject {
                 body,
             },
             Err(error) => Reply::of(Told::Unavailable(error.to_string())),
-        }
-    }
-}
-
-/// Sends a ticket to a new slice. If it is lost the alarm mints another one.
-async fn dispatch(env: &Env, id: TaskId, ticket: &Token, hop: u32, function: &str) {
-    let times = match probe::self_fault() {
-        Some(SelfFault::Lose) => 0,
-        Some(SelfFault::Double) => 2,
-        None => 1,
-    };
-    for _ in 0..times {
-        if let Err(error) = selfcall::send(env, id, ticket, hop, function).await {
-            log::error(
-                "dispatch",
-                json!({"task_id": id.to_string(), "error": error.to_string()}),
-            );
         }
     }
 }

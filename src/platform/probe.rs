@@ -3,6 +3,7 @@
 
 /// What the fault switch does to one message to D1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "lab"), allow(dead_code))] // nothing makes one there
 pub(super) enum D1Fault {
     /// It fails without being sent.
     Fail,
@@ -17,6 +18,7 @@ pub(super) enum D1Fault {
 
 /// What the fault switch does to one continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "lab"), allow(dead_code))] // nothing makes one there
 pub(super) enum SelfFault {
     /// It is not sent.
     Lose,

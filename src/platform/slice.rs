@@ -3,7 +3,6 @@
 use super::clock;
 use super::host::EdgeHost;
 use super::log;
-use super::probe::{self, SelfFault};
 use super::selfcall::{self, Continue};
 use super::stub;
 use crate::function::{Function, Slice, SliceEnd, run_slice};
@@ -87,32 +86,9 @@ pub(super) async fn run(env: Env, function: Function, mut start: Start) -> Slice
         hop,
     } = &end
     {
-        send_on(&env, task_id, ticket, *hop, function.name()).await;
+        selfcall::send_on(&env, task_id, ticket, *hop, function.name()).await;
     }
     end
-}
-
-/// The fast path; if it fails the alarm goes on.
-async fn send_on(
-    env: &Env,
-    task_id: TaskId,
-    ticket: &crate::types::Token,
-    hop: u32,
-    function: &str,
-) {
-    let times = match probe::self_fault() {
-        Some(SelfFault::Lose) => 0,
-        Some(SelfFault::Double) => 2,
-        None => 1,
-    };
-    for _ in 0..times {
-        if let Err(error) = selfcall::send(env, task_id, ticket, hop, function).await {
-            log::error(
-                "continue",
-                json!({"task_id": task_id.to_string(), "error": error.to_string()}),
-            );
-        }
-    }
 }
 
 async fn load_journal(env: &Env, start: &mut Start, until_ms: u64) -> bool {
