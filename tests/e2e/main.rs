@@ -12,6 +12,7 @@ mod auth;
 mod bodies;
 mod cleaner;
 mod connections;
+mod contention;
 mod contract_failed;
 mod contract_running;
 mod cost;
