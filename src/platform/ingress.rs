@@ -106,15 +106,9 @@ async fn answer(
             api::set_faults(request).await
         }
         #[cfg(feature = "lab")]
-        Route::ShowFaults => {
-            allow(env, exchange, Scope::Operate)?;
-            Ok(Answer::json(200, &super::probe::faults()))
-        }
+        Route::ShowFaults => Ok(Answer::json(200, &super::probe::faults())),
         #[cfg(feature = "lab")]
-        Route::ShowCounters => {
-            allow(env, exchange, Scope::Operate)?;
-            Ok(Answer::json(200, &super::probe::counters()))
-        }
+        Route::ShowCounters => Ok(Answer::json(200, &super::probe::counters())),
         Route::Preflight { .. } | Route::ErrorPage { .. } => {
             Err(Problem::new(Code::NotFound, "No route has this address."))
         }

@@ -15,8 +15,6 @@ fn guarded() -> Vec<(&'static str, String)> {
         ("GET", task.clone()),
         ("DELETE", task),
         ("POST", "/lab/faults".to_owned()),
-        ("GET", "/lab/faults".to_owned()),
-        ("GET", "/lab/counters".to_owned()),
     ]
 }
 
