@@ -21,7 +21,12 @@ fn one_push_delivered_three_times_at_once_to_make_dev_runs_once() {
     let state = tempfile::tempdir().expect("a folder");
     let port = free_port().to_string();
     let folder = state.path().to_str().expect("a path in UTF-8");
-    let env = [("PORT", port.as_str()), ("STATE", folder), ("TOKEN", TOKEN)];
+    let env = [
+        ("PORT", port.as_str()),
+        ("STATE", folder),
+        ("TOKEN", TOKEN),
+        ("TMPDIR", folder),
+    ];
     let mut dev = Process::start(&["make", "dev"], &env, None);
     dev.line_within(BUILD_AND_START, "Onceward is ready at ");
     let address: SocketAddr = format!("127.0.0.1:{port}").parse().expect("an address");

@@ -81,8 +81,12 @@ impl Server {
             "--verbose",
             "1",
         ];
+        // A killed Miniflare leaves its temporary folder behind; here it goes with the state.
+        let temporary = self.state.join("tmp");
+        std::fs::create_dir_all(&temporary).expect("a folder");
+        let env = [("TMPDIR", text(&temporary))];
         let remove = self.own_state.is_none().then_some(self.state.as_path());
-        let process = Process::start(&command, &[], remove);
+        let process = Process::start(&command, &env, remove);
         self.cron = split_url(&process.line("cron "));
         self.address = split_url(&process.line("ready ")).0;
         self.process = Some(process);
