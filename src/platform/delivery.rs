@@ -18,7 +18,7 @@ use serde_json::json;
 use worker::{Context, Env};
 
 /// Time beyond what a sender waits for an answer in which the object is asked again.
-const PATIENCE_MS: u64 = 4_000;
+const PATIENCE_MS: u64 = 7_000;
 
 /// A delivery on its way through.
 pub(super) struct Delivery<'a> {
