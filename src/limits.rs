@@ -15,6 +15,9 @@ pub const MAX_OUTCOME_BYTES: usize = 1 << 20;
 /// Largest header block kept of a delivery or an answer; the platform allows 128 KB each way.
 pub const MAX_HEADER_BYTES: usize = 16 << 10;
 
+/// Longest message of a failure that is kept, in bytes; it is shown in lists.
+pub const MAX_MESSAGE_BYTES: usize = 2 << 10;
+
 /// Longest idempotency key, in visible ASCII characters.
 pub const MAX_KEY_CHARS: usize = 255;
 

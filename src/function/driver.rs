@@ -161,9 +161,9 @@ fn verdict(host: &dyn Host, ended: Ended) -> Verdict {
                 // An answer that cannot be stored is left out; the failure itself counts.
                 failure.answer = host.fit(*answer).ok().map(Box::new);
             }
-            Verdict::Failed(failure)
+            Verdict::Failed(failure.cut())
         }
-        Err(panic) => Verdict::Failed(Failure::retryable("panic", panic_text(&*panic))),
+        Err(panic) => Verdict::Failed(Failure::retryable("panic", panic_text(&*panic)).cut()),
     }
 }
 

@@ -109,7 +109,8 @@ async fn run(
             ctx.run.keep(id, Outcome::Value(text.clone()), tries);
             Ok(text)
         }
-        Err(mut failure) => {
+        Err(failure) => {
+            let mut failure = failure.cut();
             failure.step = Some(id.clone());
             ctx.run.keep(id, Outcome::Failed(failure.clone()), tries);
             Err(failure)

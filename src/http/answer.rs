@@ -94,7 +94,11 @@ pub struct Seen<'a> {
 
 /// The answer to a delivery, from what the object said.
 pub fn answer(seen: &Seen<'_>) -> Answer {
-    let task = TaskDocument::of(&seen.standing.summary);
+    let mut task = TaskDocument::of(&seen.standing.summary);
+    if task.finished_ms.is_some() {
+        // What stands in for an answer is the same for every sender, to the byte.
+        task.duplicates = None;
+    }
     let asked = Asked {
         mode: seen.mode,
         duplicate: seen.replayed,

@@ -250,7 +250,7 @@ fn the_document_in_full() {
             step: Some(crate::types::StepId::new("left", "charge", 1)),
         }),
         answer_status: Some(500),
-        duplicates: 9,
+        duplicates: Some(9),
         ..TaskDocument::new(&key, "greet", TaskState::Failed, 0)
     };
     let got = serde_json::to_value(&document).expect("JSON");

@@ -137,7 +137,8 @@ pub struct TaskDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_status: Option<u16>,
     /// Repeated deliveries so far; approximate, since a duplicate costs no write.
-    pub duplicates: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<u64>,
 }
 
 impl TaskDocument {
@@ -161,7 +162,7 @@ impl TaskDocument {
             waiting: None,
             error: None,
             answer_status: None,
-            duplicates: 0,
+            duplicates: Some(0),
         }
     }
 
@@ -204,7 +205,7 @@ impl TaskDocument {
             waiting,
             error,
             answer_status: summary.answer_status,
-            duplicates: summary.duplicates,
+            duplicates: Some(summary.duplicates),
             ..Self::new(&summary.key, &summary.function, state, summary.created_ms)
         }
     }

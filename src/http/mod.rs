@@ -24,4 +24,5 @@ pub mod object_call;
 pub mod prefer;
 pub mod problem;
 pub mod route;
+pub mod seal;
 pub mod target;

@@ -138,8 +138,10 @@ impl Problem {
         out.insert("title".to_owned(), self.code.title().into());
         out.insert("status".to_owned(), self.code.status().into());
         out.insert("detail".to_owned(), self.detail.as_str().into());
-        if let Some(instance) = &self.instance {
-            out.insert("instance".to_owned(), instance.as_str().into());
+        // About a task, the task is the occurrence.
+        let of_task = self.task_id.map(|id| format!("/v1/tasks/{id}"));
+        if let Some(instance) = self.instance.clone().or(of_task) {
+            out.insert("instance".to_owned(), instance.into());
         }
         out.insert("code".to_owned(), self.code.as_str().into());
         if let Some(id) = self.task_id {
@@ -150,6 +152,15 @@ impl Problem {
             out.insert("errors".to_owned(), self.errors.iter().map(cause).collect());
         }
         Value::Object(out)
+    }
+
+    /// Names this occurrence, if nothing does yet.
+    #[must_use]
+    pub fn occurred(mut self, uuid: &str) -> Self {
+        if self.instance.is_none() && self.task_id.is_none() {
+            self.instance = Some(format!("urn:uuid:{uuid}"));
+        }
+        self
     }
 
     /// The answer. Never to be cached: a 404 or 405 may be right a minute later.

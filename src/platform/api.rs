@@ -21,6 +21,8 @@ use worker::Env;
 const PATIENCE_MS: u64 = 5_000;
 /// How long D1 is asked before the answer is 503.
 const LIST_TIMEOUT_MS: u64 = 10_000;
+/// How often D1 is asked for a page.
+const LIST_TRIES: u32 = 3;
 
 fn absent(id: TaskId) -> Problem {
     Problem::new(
@@ -42,13 +44,59 @@ fn unreachable(id: TaskId, error: &NoReply) -> Problem {
     Problem::new(code, "The task's object did not answer.").task(id)
 }
 
-/// One task, from its object: what it says is true now.
-pub(super) async fn show(env: &Env, id: TaskId) -> Result<Answer, Problem> {
-    let standing = delivery::look(env, id, 0, clock::now_ms() + PATIENCE_MS)
-        .await
-        .map_err(|error| unreachable(id, &error))?
-        .ok_or_else(|| absent(id))?;
-    Ok(TaskDocument::of(&standing.summary).to_answer(200))
+/// One task, from its object: what it says is true now. `?wait=N` waits up to N seconds for its end.
+pub(super) async fn show(env: &Env, exchange: &Exchange, id: TaskId) -> Result<Answer, Problem> {
+    let until = exchange.started_ms + wait_ms(&exchange.target)?;
+    loop {
+        let now = clock::now_ms();
+        let wait_ms = until.saturating_sub(now).min(limits::MAX_JOIN_MS);
+        let standing = delivery::look(env, id, wait_ms, now + wait_ms + PATIENCE_MS)
+            .await
+            .map_err(|error| unreachable(id, &error))?
+            .ok_or_else(|| absent(id))?;
+        let now = clock::now_ms();
+        if now >= until || !standing.summary.is_moving(now) {
+            return Ok(TaskDocument::of(&standing.summary).to_answer(200));
+        }
+    }
+}
+
+fn wait_ms(target: &str) -> Result<u64, Problem> {
+    let mut wait_s = 0;
+    let mut wrong = Vec::new();
+    for (name, value) in parameters(target) {
+        match (&*name, value.parse::<u64>()) {
+            ("wait", Ok(seconds)) => wait_s = seconds,
+            ("wait", Err(_)) => wrong.push(Cause {
+                detail: "wanted a whole number of seconds".into(),
+                pointer: name,
+            }),
+            _ => wrong.push(Cause {
+                detail: "no such parameter; there is wait".into(),
+                pointer: name,
+            }),
+        }
+    }
+    if wrong.is_empty() {
+        Ok(wait_s.saturating_mul(1_000).min(limits::MAX_PREFER_WAIT_MS))
+    } else {
+        Err(bad_query(wrong))
+    }
+}
+
+fn parameters(target: &str) -> Vec<(String, String)> {
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    url::form_urlencoded::parse(query.as_bytes())
+        .into_owned()
+        .collect()
+}
+
+fn bad_query(wrong: Vec<Cause>) -> Problem {
+    Problem::new(
+        Code::InputInvalid,
+        "The query has problems; `errors` lists them.",
+    )
+    .errors(wrong)
 }
 
 /// Has a task forgotten.
@@ -86,13 +134,12 @@ struct Page {
 
 /// Reads `limit` and `cursor`, and names everything that is wrong with them.
 fn page(target: &str) -> Result<Page, Problem> {
-    let query = target.split_once('?').map_or("", |(_, query)| query);
     let mut page = Page {
         limit: limits::LIST_PAGE,
         before: None,
     };
     let mut wrong = Vec::new();
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+    for (name, value) in parameters(target) {
         match &*name {
             "limit" => match value.parse() {
                 Ok(limit) if (1..=limits::LIST_PAGE_MAX).contains(&limit) => page.limit = limit,
@@ -110,38 +157,27 @@ fn page(target: &str) -> Result<Page, Problem> {
             },
             _ => wrong.push(Cause {
                 detail: "no such parameter; there are limit and cursor".into(),
-                pointer: name.into_owned(),
+                pointer: name,
             }),
         }
     }
     if wrong.is_empty() {
         return Ok(page);
     }
-    Err(Problem::new(
-        Code::InputInvalid,
-        "The query has problems; `errors` lists them.",
-    )
-    .errors(wrong))
+    Err(bad_query(wrong))
 }
 
 /// The list, from D1, newest first. A task is in it from its end, or from when it first had to wait.
 pub(super) async fn list(env: &Env, exchange: &Exchange) -> Result<Answer, Problem> {
     let page = page(&exchange.target)?;
     let statement = sql::list(page.before, page.limit + 1, clock::now_ms());
-    let asked = clock::within(LIST_TIMEOUT_MS, d1::batch(env, &[statement])).await;
-    let rows: Vec<TaskRow> = asked
-        .unwrap_or_else(|| Err("no answer in time".into()))
-        .and_then(|results| {
-            let first = results.first().ok_or("no result")?;
-            first.results().map_err(|e| e.to_string())
-        })
-        .map_err(|error| {
-            log::error("list", json!({ "error": error }));
-            Problem::new(
-                Code::Unavailable,
-                "The database of results does not answer. Tasks go on without it.",
-            )
-        })?;
+    let rows = rows(env, &statement).await.map_err(|error| {
+        log::error("list", json!({ "error": error }));
+        Problem::new(
+            Code::Unavailable,
+            "The database of results does not answer. Tasks go on without it.",
+        )
+    })?;
     let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
     let more = rows.len() > limit;
     let shown: Vec<_> = rows
@@ -164,6 +200,27 @@ pub(super) async fn list(env: &Env, exchange: &Exchange) -> Result<Answer, Probl
     let mut answer = Answer::json(200, &document);
     answer.headers.push("cache-control", "no-store");
     Ok(answer)
+}
+
+/// Reads rows; a read may be tried again, whatever went wrong with it.
+async fn rows(env: &Env, statement: &sql::Statement) -> Result<Vec<TaskRow>, String> {
+    let until = clock::now_ms() + LIST_TIMEOUT_MS;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let left = until.saturating_sub(clock::now_ms()).max(1);
+        let asked = clock::within(left, d1::batch(env, std::slice::from_ref(statement))).await;
+        let read = asked
+            .unwrap_or_else(|| Err("no answer in time".into()))
+            .and_then(|results| {
+                let first = results.first().ok_or("no result")?;
+                first.results().map_err(|e| e.to_string())
+            });
+        if read.is_ok() || tries >= LIST_TRIES || clock::now_ms() >= until {
+            return read;
+        }
+        clock::sleep(50 << tries).await;
+    }
 }
 
 /// Sets the lab's faults.

@@ -33,6 +33,11 @@ pub(super) fn token() -> Token {
     Token::new(Uuid::new_v4().simple().to_string())
 }
 
+/// A fresh random UUID, to name one occurrence.
+pub(super) fn uuid() -> String {
+    Uuid::new_v4().hyphenated().to_string()
+}
+
 /// 0–1000, at random.
 pub(super) fn jitter() -> u32 {
     let bytes = Uuid::new_v4().into_bytes();

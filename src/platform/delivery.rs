@@ -142,12 +142,18 @@ impl Delivery<'_> {
             && let Some(Ok(end)) = clock::within(left, ended).await
         {
             match end {
+                // Who asked for a longer wait gets the next attempt as well.
+                SliceEnd::Ended(standing) if self.goes_on(&standing) => {}
                 SliceEnd::Ended(standing) => return self.answer(&standing, false),
                 // Another slice goes on with it; wait with the others.
                 SliceEnd::Suspended { .. } | SliceEnd::Stopped | SliceEnd::Unreachable => {}
             }
         }
         self.wait(false).await
+    }
+
+    fn goes_on(&self, standing: &Standing) -> bool {
+        self.admitted.prefer.wait_ms().is_some() && standing.summary.is_moving(clock::now_ms())
     }
 
     /// A duplicate: what the object said may already be the end.

@@ -5,7 +5,7 @@ use super::api;
 use super::clock;
 use super::delivery::Delivery;
 use super::log;
-use super::selfcall::{Continue, INTERNAL_HOST};
+use super::selfcall::{self, Continue, INTERNAL_HOST};
 use super::slice;
 use super::wire::{self, BodyFault};
 use crate::config::ConfigProblem;
@@ -21,7 +21,7 @@ use serde_json::json;
 use worker::{Context, Env, Request, Response, Result};
 
 /// Name of the secret that holds the API token.
-const TOKEN: &str = "ONCEWARD_TOKEN";
+pub(super) const TOKEN: &str = "ONCEWARD_TOKEN";
 
 /// Answers one request.
 ///
@@ -53,6 +53,11 @@ pub async fn serve(
                 json!({"code": problem.code.as_str(), "reason": reason, "path": path}),
             );
         }
+        // The body of a 401 is the same for everybody.
+        let problem = match problem.code {
+            Code::Unauthorized => problem,
+            _ => problem.occurred(&clock::uuid()),
+        };
         problem.to_answer()
     });
     route::cors(&mut answer.headers);
@@ -86,7 +91,7 @@ async fn answer(
     match route {
         Route::Hook { source } => hook(&source, exchange, request, env, ctx, app).await,
         Route::Call { name } => call(&name, exchange, request, env, ctx, app).await,
-        Route::Continue => go_on(request, env, ctx, app).await,
+        Route::Continue => go_on(exchange, request, env, ctx, app).await,
         Route::Health => Ok(Answer::json(200, &json!({"status": "ok"}))),
         Route::ListTasks => {
             allow(env, exchange, Scope::Read)?;
@@ -94,7 +99,7 @@ async fn answer(
         }
         Route::ShowTask { id } => {
             allow(env, exchange, Scope::Read)?;
-            api::show(env, id).await
+            api::show(env, exchange, id).await
         }
         Route::ForgetTask { id } => {
             allow(env, exchange, Scope::Operate)?;
@@ -125,7 +130,7 @@ fn misconfigured(problems: &[ConfigProblem]) -> Problem {
     )
 }
 
-fn secret(env: &Env, name: &str) -> Option<String> {
+pub(super) fn secret(env: &Env, name: &str) -> Option<String> {
     env.secret(name)
         .map(|s| s.to_string())
         .or_else(|_| env.var(name).map(|v| v.to_string()))
@@ -230,6 +235,7 @@ fn invalid(problems: &[InputProblem]) -> Problem {
 
 /// A ticket from the object or from a slice: answered at once, worked on afterwards.
 async fn go_on(
+    exchange: &Exchange,
     request: &mut Request,
     env: &Env,
     ctx: &Context,
@@ -243,6 +249,9 @@ async fn go_on(
         return Err(absent());
     }
     let body = read(request).await?;
+    if !selfcall::is_sealed(env, &exchange.headers, &body) {
+        return Err(absent());
+    }
     let order: Continue = serde_json::from_slice(&body).map_err(|_| absent())?;
     let Some(function) = app.function(&order.function) else {
         // Unclaimed, the ticket is minted again later, perhaps for a release that has the function.

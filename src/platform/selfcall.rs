@@ -2,7 +2,8 @@
 
 use super::log;
 use super::probe::{self, SelfFault};
-use crate::types::{TaskId, Token};
+use crate::http::seal;
+use crate::types::{Headers as Fields, TaskId, Token};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use worker::{Env, Headers, Method, Request, RequestInit, Result};
@@ -20,6 +21,18 @@ pub(super) struct Continue {
     /// So that a Worker that does not have the function leaves the ticket alone.
     #[serde(default)]
     pub(super) function: String,
+}
+
+/// What the seal is made with. A deployment without an API token has no secret of its own; there the
+/// host and the ticket are what is left.
+fn secret(env: &Env) -> String {
+    super::ingress::secret(env, super::ingress::TOKEN).unwrap_or_default()
+}
+
+/// Whether a continuation was sent by this Worker.
+pub(super) fn is_sealed(env: &Env, headers: &Fields, body: &[u8]) -> bool {
+    let sealed = headers.get(seal::HEADER).unwrap_or_default();
+    seal::holds(&secret(env), body, sealed)
 }
 
 /// Sends a ticket to a new slice. If it is lost, the alarm mints another one.
@@ -47,6 +60,7 @@ async fn send(env: &Env, task_id: TaskId, ticket: &Token, hop: u32, function: &s
     })?;
     let headers = Headers::new();
     headers.set("content-type", "application/json")?;
+    headers.set(seal::HEADER, &seal::seal(&secret(env), body.as_bytes()))?;
     let mut init = RequestInit::new();
     init.with_method(Method::Post)
         .with_headers(headers)

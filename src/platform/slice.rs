@@ -11,6 +11,7 @@ use crate::limits;
 use crate::protocol::{Claim, Claimed, StepRecord};
 use crate::types::{Input, TaskId};
 use serde_json::json;
+use std::cell::Cell;
 use std::rc::Rc;
 use worker::Env;
 
@@ -49,6 +50,7 @@ pub(super) async fn run(env: Env, function: Function, mut start: Start) -> Slice
         env: env.clone(),
         task_id,
         until_ms,
+        records: Cell::new(0),
     });
     #[cfg(feature = "lab")]
     let cut_ms =

@@ -2,6 +2,7 @@
 
 use super::StepId;
 use super::payload::Answer;
+use crate::limits::MAX_MESSAGE_BYTES;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -56,6 +57,28 @@ impl Failure {
     #[must_use]
     pub fn with_answer(mut self, answer: Answer) -> Self {
         self.answer = Some(Box::new(answer));
+        self
+    }
+
+    /// Cuts the message to what is kept, and says so in it.
+    ///
+    /// ```
+    /// use onceward::types::Failure;
+    /// let long = Failure::terminal("x", "é".repeat(100_000)).cut();
+    /// assert!(long.message.len() <= 2_048);
+    /// assert!(long.message.ends_with("… (cut: 200000 bytes)"));
+    /// ```
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        let bytes = self.message.len();
+        if bytes > MAX_MESSAGE_BYTES {
+            let note = format!("… (cut: {bytes} bytes)");
+            let end = self
+                .message
+                .floor_char_boundary(MAX_MESSAGE_BYTES - note.len());
+            self.message.truncate(end);
+            self.message.push_str(&note);
+        }
         self
     }
 

@@ -23,6 +23,7 @@ mod expiry;
 mod keys;
 mod listing;
 mod lost_alarms;
+mod manners;
 mod message_faults;
 mod panics;
 mod races;

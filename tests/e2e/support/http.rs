@@ -62,10 +62,10 @@ impl Request {
     }
 
     fn head(&self, host: SocketAddr) -> Vec<u8> {
-        let mut head = format!(
-            "{} {} HTTP/1.1\r\nHost: {host}\r\n",
-            self.method, self.target
-        );
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        if !self.fields.iter().any(|(name, _)| name == "Host") {
+            let _ = write!(head, "Host: {host}\r\n");
+        }
         if !self.body.is_empty() || self.method == "POST" {
             let _ = write!(head, "Content-Length: {}\r\n", self.body.len());
         }
