@@ -161,15 +161,19 @@ mod live {
         let mut faults = Vec::new();
         for (kind, value) in wish {
             let value = value.as_str().unwrap_or_default();
-            let known = match kind.as_str() {
-                "d1" => {
+            let (known, all) = match kind.as_str() {
+                "d1" => (
                     matches!(value, "fail" | "apply_then_fail" | "ok")
                         || value
                             .strip_prefix("stall:")
-                            .is_some_and(|d| parse_duration_ms(d).is_ok())
-                }
-                "self" => matches!(value, "lose" | "double" | "ok"),
-                "object_reply" => matches!(value, "lose" | "ok"),
+                            .is_some_and(|d| parse_duration_ms(d).is_ok()),
+                    "fail, stall:40s, apply_then_fail, ok",
+                ),
+                "self" => (
+                    matches!(value, "lose" | "double" | "ok"),
+                    "lose, double, ok",
+                ),
+                "object_reply" => (matches!(value, "lose" | "ok"), "lose, ok"),
                 "times" | "on" => continue,
                 other => {
                     wrong.push(format!(
@@ -179,13 +183,16 @@ mod live {
                 }
             };
             if !known {
-                wrong.push(format!("{kind}: got {value:?}, which it does not know"));
+                wrong.push(format!("{kind}: got {value:?}, wanted one of: {all}"));
             }
             let left = if value == "ok" { 0 } else { times };
             faults.push((
                 kind,
                 json!({"fault": value, "on": on, "left": left, "struck": 0}),
             ));
+        }
+        if faults.is_empty() && wrong.is_empty() {
+            wrong.push("name at least one switch: d1, self, object_reply".into());
         }
         if !wrong.is_empty() {
             return Err(wrong);

@@ -130,7 +130,7 @@ fn check(key: &str) -> Result<(), &'static str> {
     }
     if !key.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(
-            "a character is a space, a control or not ASCII; wanted 1 to 255 visible ASCII characters",
+            "a character is a space, a control or not ASCII (or the field came more than once); wanted 1 to 255 visible ASCII characters",
         );
     }
     if key.len() > MAX_KEY_CHARS {
