@@ -65,16 +65,19 @@ impl Desk {
         Ok(committed)
     }
 
-    /// Re-arms an alarm that was lost with an earlier instance.
+    /// Sets the alarm again if it was lost with an earlier instance, or would ring too late. One look
+    /// for each start of the object.
     pub(super) async fn look_after_alarm(&self, id: TaskId) -> Result<()> {
         if self.looked.replace(true) {
             return Ok(());
         }
-        let stored = Stored::load(&self.storage, id).ok().flatten();
-        if let Some(stored) = stored
-            && !self.storage.has_alarm().await?
-        {
-            let due = protocol::next_due_ms(&stored.task).max(clock::now_ms() + 1);
+        let alarm_ms = self.storage.alarm_ms().await?;
+        // From here to the alarm nothing is awaited: what is due now is what gets set.
+        let Some(stored) = Stored::load(&self.storage, id).ok().flatten() else {
+            return Ok(());
+        };
+        let due = protocol::next_due_ms(&stored.task).max(clock::now_ms() + 1);
+        if alarm_ms.is_none_or(|at| at > due) {
             self.storage.set_alarm(due).await?;
             probe::count("object_rows", 1);
             probe::count("alarms", 1);

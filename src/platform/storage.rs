@@ -92,9 +92,10 @@ impl ObjectStorage {
         self.storage.set_alarm(ScheduledTime::new(date)).await
     }
 
-    /// Whether an alarm is set.
-    pub(super) async fn has_alarm(&self) -> worker::Result<bool> {
-        Ok(self.storage.get_alarm().await?.is_some())
+    /// When the alarm rings, if one is set.
+    pub(super) async fn alarm_ms(&self) -> worker::Result<Option<u64>> {
+        let at = self.storage.get_alarm().await?;
+        Ok(at.and_then(|ms| u64::try_from(ms).ok()))
     }
 
     /// Deletes everything, the alarm included.
