@@ -18,6 +18,9 @@ pub const MAX_HEADER_BYTES: usize = 16 << 10;
 /// Longest message of a failure that is kept, in bytes; it is shown in lists.
 pub const MAX_MESSAGE_BYTES: usize = 2 << 10;
 
+/// Most details of a failure that are kept, in bytes of JSON; larger ones are left out.
+pub const MAX_DETAILS_BYTES: usize = 4 << 10;
+
 /// Longest idempotency key, in visible ASCII characters.
 pub const MAX_KEY_CHARS: usize = 255;
 
@@ -99,6 +102,36 @@ pub const JOURNAL_PAGE: usize = 500;
 pub const JOURNAL_PAGE_BYTES: usize = 4 << 20;
 /// Steps of one task.
 pub const MAX_STEPS: u32 = 100_000;
+
+/// Largest payload of a signal: it is kept in the object until somebody waits for it.
+pub const MAX_SIGNAL_BYTES: usize = 256 << 10;
+/// Signals that are kept for a task which does not wait for them; their names are part of its row.
+pub const MAX_UNREAD: usize = 1_000;
+/// Signals of one task, ever: each leaves a trace by which a repeat is known.
+pub const MAX_SIGNALS: u32 = 100_000;
+/// Longest name of a signal.
+pub const MAX_SIGNAL_NAME_CHARS: usize = 100;
+/// Things that one task waits for at a time: its fan-out.
+pub const MAX_WAITS: usize = 1_000;
+/// Tasks that wait for the end of one task.
+pub const MAX_PARENTS: usize = 1_000;
+/// Longest sleep and longest wait for a signal: ten years.
+pub const MAX_SLEEP_MS: u64 = 3_650 * 24 * 3_600_000;
+/// Furthest that an alarm is set ahead. Timers of 2^31 ms (24.8 days) and more have fired at once on
+/// more than one engine; a longer sleep is slept in pieces.
+pub const MAX_ALARM_MS: u64 = 20 * 24 * 3_600_000;
+/// A wait up to this is waited for within the slice; a longer one suspends it.
+pub const INLINE_WAIT_MS: u64 = 1_000;
+/// Largest saved cursor.
+pub const MAX_CURSOR_BYTES: usize = 1 << 20;
+/// Tries of one undo handler.
+pub const UNDO_TRIES: u32 = 5;
+/// First look at a child whose end has not been heard of; doubled up to [`CHILD_LOOK_MAX_MS`].
+pub const CHILD_LOOK_MS: u64 = 30_000;
+/// Longest time between two such looks.
+pub const CHILD_LOOK_MAX_MS: u64 = 900_000;
+/// Longest wait that a `Retry-After` of another service is followed for.
+pub const MAX_RETRY_AFTER_MS: u64 = 3_600_000;
 
 /// Hops that one chain of continuations takes before the alarm goes on at depth 0; the platform
 /// stops a chain at 16.

@@ -105,12 +105,9 @@ impl Run {
             .borrow_mut()
             .insert(id.clone(), outcome.clone());
         self.unrecorded.borrow_mut().push(StepRecord {
-            id,
-            outcome,
             place,
-            fence: 0,
-            at_ms: 0,
             tries,
+            ..StepRecord::new(id, outcome)
         });
     }
 

@@ -195,6 +195,8 @@ fn next_record(run: &Run, proof: &Proof) -> Record {
         proof: proof.clone(),
         steps: unrecorded.drain(..count).collect(),
         known: Vec::new(),
+        cursor: None,
+        known_cursor: None,
     }
 }
 
@@ -204,6 +206,7 @@ fn settle(run: &Run, reply: Result<Reply, CallError>) -> Result<(), SliceEnd> {
         Ok(Reply::Recorded {
             stop: false,
             winners,
+            ..
         }) => {
             let journal = run.journal.borrow();
             let same =
@@ -224,6 +227,7 @@ async fn finish(host: &dyn Host, run: &Run, proof: Proof, verdict: Verdict) -> S
     let own = match &verdict {
         Verdict::Succeeded(answer) => Some(answer.clone()),
         Verdict::Failed(failure) => failure.answer.as_deref().cloned(),
+        Verdict::Cancelled | Verdict::ContinueAs(_) | Verdict::Undone(_) => None,
     };
     if let Err(end) = drain(host, run, &proof).await {
         return end;
@@ -258,6 +262,10 @@ async fn suspend(host: &dyn Host, run: &Run, proof: Proof, hop: u32) -> SliceEnd
         known: Vec::new(),
         progressed: run.progressed.get(),
         hop,
+        n: 0,
+        waits: Vec::new(),
+        letters: Vec::new(),
+        mismatch: None,
     };
     match host.suspend(suspend).await {
         Ok(Reply::Suspended { ticket, hop }) => SliceEnd::Suspended { ticket, hop },

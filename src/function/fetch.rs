@@ -149,7 +149,7 @@ async fn send(
     Ok(fetched(&response))
 }
 
-fn fetched(response: &OutResponse) -> Fetched {
+pub(super) fn fetched(response: &OutResponse) -> Fetched {
     Fetched {
         status: response.status,
         headers: shown(&response.headers),

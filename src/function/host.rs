@@ -1,8 +1,8 @@
 //! What a slice needs of the outside: its object, a clock, the network. The edge implements it on the
 //! platform, tests on a virtual clock.
 
-use crate::protocol::{Finish, Record, Reply, Suspend};
-use crate::types::{Answer, Failure, Headers, Token};
+use crate::protocol::{Finish, Outcome, Parent, Record, Reply, Suspend};
+use crate::types::{Answer, Failure, Headers, Input, TaskId, TaskKey, Token};
 use futures::future::LocalBoxFuture;
 
 /// An outgoing request.
@@ -52,6 +52,34 @@ pub enum CallError {
     Gone,
 }
 
+/// A task that a step begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChildBegin {
+    /// Scope and key.
+    pub key: TaskKey,
+    /// The function to run.
+    pub function: String,
+    /// What it gets.
+    pub input: Input,
+    /// Who is owed the end; `None`: nobody.
+    pub parent: Option<Parent>,
+    /// Hops of the chain so far.
+    pub hop: u32,
+}
+
+/// Where a child stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChildSays {
+    /// It has been accepted and has not ended.
+    Moving,
+    /// It has ended: what the step of the parent makes of it.
+    Ended(Outcome),
+    /// There is no such task.
+    Gone,
+    /// It cannot be begun: no such function, an input that it does not take, another task's key.
+    Refused(Failure),
+}
+
 /// The outside of one slice.
 ///
 /// The three messages are re-sent by the implementation, with the same `op`, until a reply comes or
@@ -76,6 +104,19 @@ pub trait Host {
     fn suspend(&self, suspend: Suspend) -> LocalBoxFuture<'static, Result<Reply, CallError>>;
     /// Ends the attempt. The reply comes with the body of the stored answer, if there is one.
     fn finish(&self, finish: Finish) -> LocalBoxFuture<'static, Result<Reply, CallError>>;
+    /// Begins another task, or joins one of the same key.
+    fn begin_child(
+        &self,
+        begin: ChildBegin,
+    ) -> LocalBoxFuture<'static, Result<ChildSays, CallError>>;
+    /// Looks at another task.
+    fn look_at_child(
+        &self,
+        task_id: TaskId,
+    ) -> LocalBoxFuture<'static, Result<ChildSays, CallError>>;
+    /// The token of the `n`th one-time address of a signal, the same whenever it is asked for;
+    /// `None` where the deployment has no secret to make one from.
+    fn signal_token(&self, name: &str, n: u32) -> Option<String>;
     /// Makes a function's answer fit to be stored, or says why it cannot be.
     ///
     /// # Errors

@@ -16,6 +16,7 @@
 //! assert_eq!(function.name(), "greet");
 //! ```
 
+mod child;
 mod ctx;
 mod driver;
 mod fetch;
@@ -26,11 +27,12 @@ mod step;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 
+pub use child::outcome_of;
 pub use ctx::{Ctx, StepScope};
 pub use driver::{Slice, SliceEnd, run_slice};
 pub use fetch::{FetchBody, FetchStep, Fetched};
 pub use handler::{Checked, FromInput, Function, InputProblem, IntoAnswer, Raw};
-pub use host::{CallError, FetchError, Host, OutRequest, OutResponse};
+pub use host::{CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse};
 pub use retry::Retry;
 pub use step::Step;
 

@@ -125,6 +125,7 @@ fn replay(outcome: &Outcome, id: &StepId) -> Result<String, Failure> {
             step: Some(id.clone()),
             ..failure.clone()
         }),
+        Outcome::Open(_) => Err(Failure::retryable("open", "has no outcome yet")),
     }
 }
 

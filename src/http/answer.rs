@@ -69,6 +69,10 @@ impl Standing {
             State::Suspended(Waiting::BackingOff { due_ms }) => Some(Self::Waiting {
                 until_ms: Some(*due_ms),
             }),
+            State::Suspended(Waiting::For(_) | Waiting::CodeChanged(_)) => {
+                Some(Self::Waiting { until_ms: None })
+            }
+            State::Cancelled => Some(Self::Cancelled),
             State::Succeeded => answer.map(|answer| Self::Succeeded { answer }),
             State::Failed { resumable: true } => Some(Self::FailedResumable),
             State::Failed { resumable: false } => Some(Self::FailedForGood { answer }),

@@ -185,6 +185,10 @@ impl TaskDocument {
                 None,
                 Some(waiting(WaitingFor::Backoff, Some(*due_ms))),
             ),
+            State::Suspended(Waiting::For(_) | Waiting::CodeChanged(_)) => {
+                (TaskState::Suspended, None, None)
+            }
+            State::Cancelled => (TaskState::Cancelled, None, None),
             State::Succeeded => (TaskState::Succeeded, None, None),
             State::Failed { resumable } => (TaskState::Failed, Some(*resumable), None),
             // For every sender the key is new; nobody is shown this one.

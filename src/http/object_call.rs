@@ -5,7 +5,8 @@
 //! Workers for up to five minutes of a deploy, and the other way round.
 
 use crate::protocol::{
-    Begin, Claim, Claimed, Finish, Record, Standing, StepRecord, Suspend, Verdict,
+    Begin, Claim, Claimed, Cursor, Finish, Plan, Record, Retry, Signal, Standing, StepRecord,
+    Suspend, Verdict,
 };
 use crate::types::{Headers, Input, TaskId, Token};
 use serde::{Deserialize, Serialize};
@@ -106,8 +107,35 @@ pub enum Ask {
     },
     /// Further records of the journal, from behind this cell.
     Journal {
-        /// Cell name of the last record that is known.
+        /// Cell name of the last record that is known; none: from the beginning.
+        #[serde(default)]
         after: String,
+        /// Whether what can be undone is asked for, or what is replayed.
+        #[serde(default)]
+        undoing: bool,
+        /// Whether it is asked for to be shown: everything then.
+        #[serde(default)]
+        show: bool,
+    },
+    /// A signal.
+    Signal(Box<Signal>),
+    /// An operator wants it ended.
+    Cancel {
+        /// Names the operation.
+        op: String,
+    },
+    /// An operator wants it tried again. The bytes of another input are the first blob.
+    Retry {
+        /// How.
+        retry: Box<Retry>,
+        /// Whether there is another input.
+        #[serde(default)]
+        has_input: bool,
+    },
+    /// An operator wants undone what it did.
+    Undo {
+        /// Names the operation.
+        op: String,
     },
     /// Forget it.
     Delete,
@@ -117,15 +145,20 @@ pub enum Ask {
 
 impl Ask {
     /// Its name, for logs, counters and the fault switch.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Begin { .. } => "begin",
             Self::Claim(_) => "claim",
+            Self::Record(record) if record.cursor.is_some() => "save",
             Self::Record(_) => "record",
             Self::Suspend(_) => "suspend",
             Self::Finish(_) => "finish",
             Self::Look { .. } => "look",
             Self::Journal { .. } => "journal",
+            Self::Signal(_) => "signal",
+            Self::Cancel { .. } => "cancel",
+            Self::Retry { .. } => "retry",
+            Self::Undo { .. } => "undo",
             Self::Delete => "delete",
             Self::Poke => "poke",
         }
@@ -140,12 +173,18 @@ impl Call {
             Ask::Finish(finish) => match &finish.verdict {
                 Verdict::Succeeded(answer) => vec![answer.body.clone()],
                 Verdict::Failed(failure) => failure.answer.iter().map(|a| a.body.clone()).collect(),
+                Verdict::ContinueAs(next) => vec![next.body.clone()],
+                Verdict::Cancelled | Verdict::Undone(_) => Vec::new(),
             },
+            Ask::Retry { retry, .. } => retry.input.iter().cloned().collect(),
             Ask::Claim(_)
             | Ask::Record(_)
             | Ask::Suspend(_)
             | Ask::Look { .. }
             | Ask::Journal { .. }
+            | Ask::Signal(_)
+            | Ask::Cancel { .. }
+            | Ask::Undo { .. }
             | Ask::Delete
             | Ask::Poke => Vec::new(),
         };
@@ -172,19 +211,29 @@ impl Call {
                 };
             }
             Ask::Finish(finish) => {
-                let answer = match &mut finish.verdict {
-                    Verdict::Succeeded(answer) => Some(answer),
-                    Verdict::Failed(failure) => failure.answer.as_deref_mut(),
+                let body = match &mut finish.verdict {
+                    Verdict::Succeeded(answer) => Some(&mut answer.body),
+                    Verdict::Failed(failure) => {
+                        failure.answer.as_deref_mut().map(|answer| &mut answer.body)
+                    }
+                    Verdict::ContinueAs(next) => Some(&mut next.body),
+                    Verdict::Cancelled | Verdict::Undone(_) => None,
                 };
-                if let Some(answer) = answer {
-                    answer.body = blobs.next().unwrap_or_default();
+                if let Some(body) = body {
+                    *body = blobs.next().unwrap_or_default();
                 }
+            }
+            Ask::Retry { retry, has_input } => {
+                retry.input = has_input.then(|| blobs.next().unwrap_or_default());
             }
             Ask::Claim(_)
             | Ask::Record(_)
             | Ask::Suspend(_)
             | Ask::Look { .. }
             | Ask::Journal { .. }
+            | Ask::Signal(_)
+            | Ask::Cancel { .. }
+            | Ask::Undo { .. }
             | Ask::Delete
             | Ask::Poke => {}
         }
@@ -209,6 +258,9 @@ pub enum Told {
         /// There is more; ask from behind this cell.
         #[serde(default)]
         more: Option<String>,
+        /// The progress that was saved.
+        #[serde(default)]
+        cursor: Option<Cursor>,
     },
     /// This is where it stands. The body of a stored answer is the first blob.
     Stands(Box<Standing>),
@@ -230,7 +282,33 @@ pub enum Told {
         /// Outcomes that had been recorded before.
         #[serde(default)]
         winners: Vec<StepRecord>,
+        /// An operator wants the task ended.
+        #[serde(default)]
+        cancel: bool,
     },
+    /// What was waited for is there: the lease goes on.
+    GoOn {
+        /// The records of what was waited for.
+        #[serde(default)]
+        records: Vec<StepRecord>,
+        /// The object's clock.
+        #[serde(default)]
+        now_ms: u64,
+    },
+    /// The signal was taken.
+    Signalled {
+        /// Whether it had come before.
+        #[serde(default)]
+        repeated: bool,
+    },
+    /// Too many signals.
+    MailboxFull,
+    /// It has ended, or its state does not allow this.
+    Ended(Box<Standing>),
+    /// What a retry would do, or does.
+    Planned(Box<Plan>),
+    /// No step has this name.
+    NoSuchStep,
     /// Suspended.
     Suspended {
         /// For the next slice.
@@ -270,6 +348,12 @@ impl Told {
             Self::Recorded { .. } => "recorded",
             Self::Suspended { .. } => "suspended",
             Self::Journal { .. } => "journal",
+            Self::GoOn { .. } => "go_on",
+            Self::Signalled { .. } => "signalled",
+            Self::MailboxFull => "mailbox_full",
+            Self::Ended(_) => "ended",
+            Self::Planned(_) => "planned",
+            Self::NoSuchStep => "no_such_step",
             Self::NotFound => "not_found",
             Self::Done => "done",
             Self::Unavailable(_) => "unavailable",
@@ -308,8 +392,10 @@ impl Reply {
         let mut told: Told =
             serde_json::from_slice(&frame.head).map_err(|e| format!("bad reply: {e}"))?;
         let body = frame.blobs.into_iter().next().unwrap_or_default();
-        if let Told::Stands(standing) | Told::Stale(standing) | Told::InProgress(standing) =
-            &mut told
+        if let Told::Stands(standing)
+        | Told::Stale(standing)
+        | Told::InProgress(standing)
+        | Told::Ended(standing) = &mut told
             && let Some(answer) = &mut standing.answer
         {
             answer.body.clone_from(&body);

@@ -1,10 +1,12 @@
 //! What a delivery meets.
 
+use super::ending;
 use super::event::{Begin, Effect, Moment, Reply, Transition};
 use super::lease;
 use super::schedule;
+use super::steer;
 use super::summary::Standing;
-use super::task::{Outbox, SCHEMA, State, Task, Version};
+use super::task::{Debt, Debts, Outbox, SCHEMA, State, Task, Version};
 
 pub(super) fn begin(task: Option<Task>, begin: Begin, moment: &Moment) -> Transition {
     match task {
@@ -30,7 +32,7 @@ fn is_same_delivery(task: &Task, begin: &Begin) -> bool {
 /// The key is new: a task with an empty journal, claimed at once by the delivery that brought it.
 fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
     let generation = moment.ms.max(old.map_or(0, |t| t.generation + 1));
-    let mut task = Task {
+    let task = Task {
         schema: SCHEMA,
         key: begin.key,
         function: begin.function,
@@ -60,19 +62,50 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         expires_ms: None,
         answer: None,
         failure: None,
+        ending: None,
+        undone: None,
+        cancel: None,
+        unread: Vec::new(),
+        signals: 0,
+        children: Vec::new(),
+        parents: begin.parent.into_iter().collect(),
+        debts: Debts::default(),
+        steer_op: None,
         outbox: Outbox::default(),
         // The old alarm may be used up by the run that places the tombstone: it is set anew.
         armed_ms: None,
         seen_ms: moment.ms,
         duplicates: 0,
     };
-    let claimed = lease::grant(&mut task, &begin.op, 0, moment);
     let mut effects = Vec::new();
     if old.is_some() {
         effects.push(Effect::DropPayload);
     }
     effects.push(Effect::PutInput(begin.input));
-    Transition::put(task, effects, Reply::Claimed(Box::new(claimed)))
+    start(task, &begin.op, begin.claims, begin.hop, effects, moment)
+}
+
+/// Lets the first slice of a delivery run: the sender's own, or one that gets a ticket.
+fn start(
+    mut task: Task,
+    op: &crate::types::Token,
+    claims: bool,
+    hop: u32,
+    mut effects: Vec<Effect>,
+    moment: &Moment,
+) -> Transition {
+    if claims {
+        let claimed = lease::grant(&mut task, op, 0, moment);
+        return Transition::put(task, effects, Reply::Claimed(Box::new(claimed)));
+    }
+    if hop < crate::limits::MAX_HOPS {
+        lease::mint(&mut task, hop, moment, &mut effects);
+    } else {
+        lease::by_alarm(&mut task, moment);
+    }
+    task.touch(moment.ms);
+    let reply = Reply::Stands(Standing::of(&task));
+    Transition::put(task, effects, reply)
 }
 
 fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
@@ -85,41 +118,81 @@ fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
     {
         return Transition::unchanged(Reply::KeyReused);
     }
+    let mut task = task;
+    let mut effects = Vec::new();
+    let joined = join(&mut task, begin, moment, &mut effects);
     match task.state {
         State::Running | State::Suspended(_) => {
             // A delivery is as good as the alarm: whatever is due goes on.
-            let mut task = task;
-            let mut effects = Vec::new();
-            if !schedule::advance(&mut task, moment, &mut effects) {
-                return Transition::unchanged(Reply::Stands(Standing::of(&task)));
-            }
+            let moved = schedule::advance(&mut task, moment, &mut effects);
             let failed = matches!(task.state, State::Failed { resumable: true });
             if failed && !is_same_delivery(&task, begin) {
                 return revive(task, begin, effects, moment);
             }
             let reply = Reply::Stands(Standing::of(&task));
-            Transition::put(task, effects, reply)
+            if moved || joined {
+                return Transition::put(task, effects, reply);
+            }
+            Transition::unchanged(reply)
         }
         State::Failed { resumable: true } if !is_same_delivery(&task, begin) => {
             revive(task, begin, vec![Effect::Flush], moment)
         }
-        State::Succeeded | State::Failed { .. } | State::Forgotten => {
-            Transition::unchanged(Reply::Stands(Standing::of(&task)))
+        State::Succeeded | State::Failed { .. } | State::Cancelled | State::Forgotten => {
+            let reply = Reply::Stands(Standing::of(&task));
+            if joined {
+                return Transition::put(task, effects, reply);
+            }
+            Transition::unchanged(reply)
         }
     }
 }
 
-/// A new delivery of a failed task: it goes on from its last checkpoint, with fresh attempts. D1 is
-/// told, for its row says when the task may be cleaned away. `effects` has a flush in it.
-fn revive(mut task: Task, begin: &Begin, effects: Vec<Effect>, moment: &Moment) -> Transition {
+/// A parent that waits for a task which is there already: it is owed the end like any other.
+fn join(task: &mut Task, begin: &Begin, moment: &Moment, effects: &mut Vec<Effect>) -> bool {
+    let Some(parent) = &begin.parent else {
+        return false;
+    };
+    let owed = Debt::End(parent.clone());
+    if task.parents.contains(parent) || task.debts.list.contains(&owed) {
+        return false;
+    }
+    if task.is_final() {
+        ending::owe_others(task, std::iter::once(owed), moment, effects);
+        return true;
+    }
+    let room = task.parents.len() < crate::limits::MAX_PARENTS;
+    if room {
+        task.parents.push(parent.clone());
+    }
+    room
+}
+
+/// A new delivery of a failed task: it goes on from its last checkpoint, with fresh attempts; or
+/// begins anew, if what it did was undone. D1 is told, for its row says when the task may be cleaned
+/// away. `effects` has a flush in it.
+fn revive(mut task: Task, begin: &Begin, mut effects: Vec<Effect>, moment: &Moment) -> Transition {
     task.revivals += 1;
-    task.attempts = 0;
-    task.finished_ms = None;
-    task.expires_ms = None;
+    if task.undone.is_some() {
+        let drop = Effect::NewJournal {
+            generation: task.generation,
+            keep_undo: false,
+        };
+        // Before the flush, which is last.
+        effects.insert(0, drop);
+        effects.insert(1, Effect::PutInput(begin.input.clone()));
+        steer::renew(&mut task, false, moment);
+    }
+    if let Some(parent) = begin.parent.clone().filter(|p| !task.parents.contains(p)) {
+        task.parents.push(parent);
+    }
+    steer::revived(&mut task);
     task.begin_op = Some(begin.op.clone());
-    let claimed = lease::grant(&mut task, &begin.op, 0, moment);
-    task.owe(moment.ms);
-    // The alarm at the end of the lease guards the flush.
-    task.outbox.next_ms = moment.ms + task.policy.lease_ms;
-    Transition::put(task, effects, Reply::Claimed(Box::new(claimed)))
+    let mut out = start(task, &begin.op, begin.claims, begin.hop, effects, moment);
+    if let super::event::Next::Put(task) = &mut out.next {
+        task.owe(moment.ms);
+        // The alarm at the end of the lease guards the flush.
+        task.outbox.next_ms = moment.ms + task.policy.lease_ms;
+    }
+    out
 }

@@ -1,8 +1,12 @@
 //! What can happen to a task, and what the machine answers.
 
-use super::journal::StepRecord;
+use super::ending::NotUndone;
+use super::journal::{Cursor, StepRecord};
+use super::mailbox::{Letter, Signal};
+use super::steer::{Plan, Retry};
 use super::summary::Standing;
-use super::task::{Task, Version};
+use super::task::{Debt, Parent, Task, Version};
+use super::waits::{Mismatch, Wait};
 use crate::types::{Answer, Failure, Input, Policy, StepId, TaskKey, Token};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +19,8 @@ pub struct Moment {
     pub fresh: Fresh,
     /// Duplicates counted in memory since the last write.
     pub duplicates: u64,
+    /// Whether the journal holds something to undo; looked up by the object.
+    pub undoable: bool,
 }
 
 impl Moment {
@@ -28,6 +34,7 @@ impl Moment {
                 jitter: 1_000,
             },
             duplicates: 0,
+            undoable: false,
         }
     }
 }
@@ -81,6 +88,24 @@ pub enum Event {
         /// The higher version that D1 turned out to hold, if that is why.
         holds: Option<Version>,
     },
+    /// A signal came in.
+    Signal(Box<Signal>),
+    /// An operator wants it ended; `op` is the operator's own, to tell a repeat.
+    Cancel {
+        /// Names the operation.
+        op: String,
+    },
+    /// An operator wants it tried again.
+    Retry(Box<Retry>),
+    /// An operator wants undone what a succeeded task did.
+    Undo {
+        /// Names the operation.
+        op: String,
+    },
+    /// Another task has heard of what it was owed, or is gone.
+    DebtPaid(Debt),
+    /// Another task could not be told.
+    DebtFailed,
     /// An operator has it forgotten.
     Delete,
 }
@@ -103,6 +128,19 @@ pub struct Begin {
     /// What the function gets; travels beside the JSON of the message.
     #[serde(skip)]
     pub input: Input,
+    /// Whether the sender runs the first slice; otherwise the object sends a ticket.
+    #[serde(default = "yes")]
+    pub claims: bool,
+    /// Hops behind the ticket that is sent.
+    #[serde(default)]
+    pub hop: u32,
+    /// The task that waits for the end.
+    #[serde(default)]
+    pub parent: Option<Parent>,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// A ticket shown.
@@ -133,9 +171,15 @@ pub struct Record {
     /// What is already recorded under these identities; looked up by the object.
     #[serde(skip)]
     pub known: Vec<StepRecord>,
+    /// Progress to keep, in place of the last.
+    #[serde(default)]
+    pub cursor: Option<Cursor>,
+    /// The progress that is kept; looked up by the object.
+    #[serde(skip)]
+    pub known_cursor: Option<Cursor>,
 }
 
-/// A slice hands its task on.
+/// A slice hands its task on, or asks whether what it waits for is there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Suspend {
     /// As in [`Begin`].
@@ -154,6 +198,28 @@ pub struct Suspend {
     /// Hops of its chain so far.
     #[serde(default)]
     pub hop: u32,
+    /// Counts the suspensions of one lease: 1, 2, …; 0 from a release that did not count.
+    #[serde(default)]
+    pub n: u32,
+    /// What the function waits for; nothing if the slice is only at its budget.
+    #[serde(default)]
+    pub waits: Vec<Wait>,
+    /// The first unread letter for each signal that is waited for; looked up by the object.
+    #[serde(skip)]
+    pub letters: Vec<Letter>,
+    /// The code no longer fits the journal.
+    #[serde(default)]
+    pub mismatch: Option<Box<Mismatch>>,
+}
+
+impl Suspend {
+    /// The identities that the object looks up in its journal to fill `known`.
+    pub fn ids(&self) -> Vec<StepId> {
+        let steps = self.steps.iter().map(|step| step.id.clone());
+        steps
+            .chain(self.waits.iter().map(|wait| wait.id.clone()))
+            .collect()
+    }
 }
 
 /// How the function ended.
@@ -193,6 +259,20 @@ pub enum Verdict {
     Succeeded(Answer),
     /// Why it failed.
     Failed(Failure),
+    /// It stopped because an operator wants it ended.
+    Cancelled,
+    /// It starts over, with an empty journal and another input.
+    ContinueAs(NextInput),
+    /// Compensation is over.
+    Undone(Vec<NotUndone>),
+}
+
+/// The input of the next generation; its bytes travel beside the JSON of the message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NextInput {
+    /// The bytes.
+    #[serde(skip)]
+    pub body: Vec<u8>,
 }
 
 /// A granted claim.
@@ -216,6 +296,18 @@ pub struct Claimed {
     pub function: String,
     /// How it is run.
     pub policy: Policy,
+    /// Tenant label of the task's key: children inherit it.
+    #[serde(default)]
+    pub tenant: String,
+    /// The object's clock. Times on record are compared with this and with nothing else.
+    #[serde(default)]
+    pub now_ms: u64,
+    /// What has been done is to be undone; the function itself is not run.
+    #[serde(default)]
+    pub undoing: bool,
+    /// An operator wants it ended.
+    #[serde(default)]
+    pub cancel: bool,
 }
 
 /// The answer to an event.
@@ -237,6 +329,15 @@ pub enum Reply {
         stop: bool,
         /// Outcomes that had been recorded before and stay.
         winners: Vec<StepRecord>,
+        /// An operator wants the task ended: start nothing more.
+        cancel: bool,
+    },
+    /// What was waited for is there: the lease goes on.
+    GoOn {
+        /// The records of what was waited for.
+        records: Vec<StepRecord>,
+        /// The object's clock.
+        now_ms: u64,
     },
     /// Fence or token is not the current one: stop, nothing was changed.
     Stale(Standing),
@@ -249,6 +350,19 @@ pub enum Reply {
     },
     /// No such task.
     NotFound,
+    /// Taken; `repeated` if it had been before.
+    Signalled {
+        /// Whether this one had come before.
+        repeated: bool,
+    },
+    /// Too many signals.
+    MailboxFull,
+    /// It has ended, or its state does not allow this.
+    Ended(Standing),
+    /// What a retry would do, or does.
+    Planned(Box<Plan>),
+    /// No step has this name.
+    NoSuchStep,
     /// It is not final.
     InProgress(Standing),
     /// Carried out.
@@ -271,13 +385,27 @@ pub enum Next {
 pub enum Effect {
     /// Write: the input.
     PutInput(Input),
+    /// Write: another body of the input, under the fields that it has.
+    ReplaceInput(Vec<u8>),
     /// Write: the body of the answer.
     PutAnswer(Answer),
     /// Write: the outcome of a step.
     PutStep(StepRecord),
     /// Write: take this outcome out, so that the next attempt tries again.
     ReopenStep(StepId),
-    /// Write: delete input, answer and journal.
+    /// Write: the progress that the author keeps.
+    PutCursor(Cursor),
+    /// Write: a signal.
+    PutLetter(Letter),
+    /// Write: empty the journal for a new generation. What can still be undone is kept apart if
+    /// `keep_undo`, under the generation that it belongs to.
+    NewJournal {
+        /// The generation that ends.
+        generation: u64,
+        /// Whether what it did may still have to be undone.
+        keep_undo: bool,
+    },
+    /// Write: delete input, answer, journal, signals.
     DropPayload,
     /// Write: the alarm. Together with [`Next::Unchanged`] the caller may note the time as `armed_ms`
     /// of the task that it keeps in memory; the row is left alone.
@@ -292,6 +420,8 @@ pub enum Effect {
         /// Hops of the chain so far.
         hop: u32,
     },
+    /// After: tell other tasks what they are owed.
+    PayDebts,
     /// After: tell D1 the current row.
     Flush,
     /// After: place a tombstone of this version in D1. If the alarm asks for it, then within the

@@ -1,7 +1,8 @@
 //! Who may act. Fences and tokens are compared here and nowhere else.
 
 use super::event::{Claim, Claimed, Effect, Moment, Proof, Reply, Transition};
-use super::task::{Lease, State, Task, Ticket, Waiting};
+use super::task::{Lease, State, Task, Ticket};
+use super::waits::Waiting;
 use crate::limits;
 
 /// How far a proof carries.
@@ -50,16 +51,17 @@ pub(super) fn grant(
         token: moment.fresh.lease.clone(),
         op: op.clone(),
         hop,
+        suspends: 0,
         ends_ms: moment.ms + task.policy.lease_ms,
     };
-    let claimed = claimed(task, &lease);
+    let claimed = claimed(task, &lease, moment);
     task.lease = Some(lease);
     task.touch(moment.ms);
     claimed
 }
 
 /// What the holder of a lease is told, whenever it asks.
-fn claimed(task: &Task, lease: &Lease) -> Claimed {
+fn claimed(task: &Task, lease: &Lease, moment: &Moment) -> Claimed {
     Claimed {
         proof: Proof {
             fence: lease.fence,
@@ -73,6 +75,10 @@ fn claimed(task: &Task, lease: &Lease) -> Claimed {
         resumed: task.claims > 1,
         function: task.function.clone(),
         policy: task.policy.clone(),
+        tenant: task.key.tenant.clone(),
+        now_ms: moment.ms,
+        undoing: task.ending.is_some(),
+        cancel: task.cancel.is_some() && task.ending.is_none(),
     }
 }
 
@@ -84,7 +90,7 @@ pub(super) fn same_claim(
 ) -> Option<Claimed> {
     let lease = task.lease.as_ref()?;
     let running = matches!(task.state, State::Running);
-    (running && lease.op == *op && moment.ms < lease.ends_ms).then(|| claimed(task, lease))
+    (running && lease.op == *op && moment.ms < lease.ends_ms).then(|| claimed(task, lease, moment))
 }
 
 pub(super) fn claim(mut task: Task, claim: &Claim, moment: &Moment) -> Transition {
@@ -122,4 +128,39 @@ pub(super) fn mint(task: &mut Task, hop: u32, moment: &Moment, effects: &mut Vec
         ticket: moment.fresh.ticket.clone(),
         hop,
     });
+}
+
+/// Has the next slice started: by the slice at hand, if it is part of a chain that may go on
+/// (`hop`), else by the object.
+pub(super) fn hand_on(
+    task: &mut Task,
+    hop: Option<u32>,
+    moment: &Moment,
+    effects: &mut Vec<Effect>,
+) {
+    match hop {
+        None => mint(task, 0, moment, effects),
+        Some(hop) if hop < limits::MAX_HOPS => mint(task, hop + 1, moment, &mut Vec::new()),
+        // The chain stops at its limit; from there the alarm goes on at depth 0, right away.
+        Some(_) => by_alarm(task, moment),
+    }
+}
+
+/// Has the next slice started by the alarm, at once.
+pub(super) fn by_alarm(task: &mut Task, moment: &Moment) {
+    mint(task, 0, moment, &mut Vec::new());
+    // Nobody carries this ticket: the alarm replaces it.
+    if let Some(ticket) = &mut task.ticket {
+        ticket.due_ms = moment.ms + 1;
+    }
+    task.dispatches = 0;
+}
+
+/// What a slice is told that has handed its task on.
+pub(super) fn handed(task: &Task) -> Reply {
+    let ticket = task.ticket.as_ref();
+    Reply::Suspended {
+        ticket: ticket.filter(|t| t.hop > 0).map(|t| t.token.clone()),
+        hop: ticket.map_or(0, |t| t.hop),
+    }
 }

@@ -10,32 +10,47 @@
 //! | `admission` | what a delivery meets: new, running, final, other fingerprint, resumable, expired |
 //! | `lease` | who may act: tickets, claims, fences, lost leases |
 //! | `journal` | what is recorded, once |
-//! | `finish` | how a slice ends: success, failure, suspension |
+//! | `finish` | how an attempt ends: success, failure |
+//! | `suspend`, `waits` | how a slice hands its task on, and what a task waits for |
+//! | `mailbox` | signals: kept in order, each once |
+//! | `ending` | cancellation, compensation, the end |
+//! | `steer` | what operators can do: retry, undo; how a task starts over |
+//! | `debts` | what other tasks still have to be told |
 //! | `outbox` | what D1 still has to be told |
 //! | `retention` | when a task is forgotten |
 //! | `schedule` | what is due, and when the alarm must ring |
 
 mod admission;
+mod debts;
+mod ending;
 mod event;
 mod finish;
 mod journal;
 mod lease;
+mod mailbox;
 mod outbox;
 mod retention;
 mod schedule;
+mod steer;
 mod summary;
+mod suspend;
 mod task;
+mod waits;
 
+pub use ending::{Cancel, Ending, EndsAs, NotUndone, Undone};
 pub use event::{
-    Begin, Claim, Claimed, Effect, Event, Finish, Fresh, Moment, Next, Proof, Record, Reply,
-    Suspend, Transition, Verdict,
+    Begin, Claim, Claimed, Effect, Event, Finish, Fresh, Moment, Next, NextInput, Proof, Record,
+    Reply, Suspend, Transition, Verdict,
 };
-pub use journal::{Outcome, StepRecord};
+pub use journal::{Cursor, Kind, Open, Outcome, Skip, StepRecord, UndoPlan};
+pub use mailbox::{Letter, Signal, Unread, child_signal, signal_of};
 pub use outbox::flush_backoff_ms;
 use schedule::Cause;
-pub use schedule::{attempt_backoff_ms, jittered, next_due_ms};
+pub use schedule::{NEVER_MS, attempt_backoff_ms, jittered, next_due_ms, own_due_ms};
+pub use steer::{Plan, Retry};
 pub use summary::{Standing, Summary};
-pub use task::{Lease, Outbox, SCHEMA, State, Task, Ticket, Version, Waiting};
+pub use task::{Child, Debt, Debts, Lease, Outbox, Parent, SCHEMA, State, Task, Ticket, Version};
+pub use waits::{Mismatch, Wait, WaitFor, Waiting};
 
 /// Decides what an event does to a task. `None` is a key that nothing is known of.
 ///
@@ -62,9 +77,15 @@ pub fn handle(task: Option<Task>, event: Event, moment: &Moment) -> Transition {
     let mut out = match (task, event) {
         (task, Event::Begin(begin)) => admission::begin(task, *begin, &moment),
         (None, _) => Transition::unchanged(Reply::NotFound),
+        // Expired, so the key is new: nobody steers what is no more.
+        (
+            Some(task),
+            Event::Signal(_) | Event::Cancel { .. } | Event::Retry(_) | Event::Undo { .. },
+        ) if task.is_expired(moment.ms) => Transition::unchanged(Reply::NotFound),
         (Some(task), event) => known(task, event, &moment),
     };
     if let Next::Put(task) = &mut out.next {
+        task.schema = SCHEMA;
         task.seen_ms = moment.ms;
         if generation == Some(task.generation) {
             task.duplicates = task.duplicates.saturating_add(moment.duplicates);
@@ -88,6 +109,10 @@ fn known(task: Task, event: Event, moment: &Moment) -> Transition {
         | Event::Finish(_)
         | Event::Flushed { .. }
         | Event::FlushFailed { .. }
+        | Event::Signal(_)
+        | Event::Cancel { .. }
+        | Event::Retry(_)
+        | Event::Undo { .. }
         | Event::Delete
             if forgotten =>
         {
@@ -95,10 +120,16 @@ fn known(task: Task, event: Event, moment: &Moment) -> Transition {
         }
         Event::Claim(claim) => lease::claim(task, &claim, moment),
         Event::Record(record) => journal::record(task, *record, moment),
-        Event::Suspend(suspend) => finish::suspend(task, *suspend, moment),
+        Event::Suspend(suspend) => suspend::suspend(task, *suspend, moment),
         Event::Finish(finish) => finish::finish(task, *finish, moment),
         Event::Flushed { sent, holds } => outbox::flushed(task, sent, holds, moment),
         Event::FlushFailed { sent } => outbox::failed(task, sent, moment),
+        Event::Signal(signal) => mailbox::signal(task, *signal, moment),
+        Event::Cancel { op } => ending::cancel(task, op, moment),
+        Event::Retry(retry) => steer::retry(task, *retry, moment),
+        Event::Undo { op } => steer::undo(task, op, moment),
+        Event::DebtPaid(debt) => debts::paid(task, &debt, moment),
+        Event::DebtFailed => debts::failed(task, moment),
         Event::Delete => retention::delete(task, moment),
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn acked(task: &Task, version: Version, moment: &Moment) -> Transitio
 /// True if this tombstone is that of the task as it is: nobody has touched it, and its time is up.
 fn stands_for(task: &Task, version: Version, moment: &Moment) -> bool {
     let over = matches!(task.state, State::Forgotten) || task.is_expired(moment.ms);
-    over && task.tombstone() == version
+    over && task.tombstone() == version && task.debts.list.is_empty()
 }
 
 /// A new task has begun under this key meanwhile, or the clock stepped back. It keeps its due time;
@@ -89,7 +89,7 @@ pub(super) fn delete(mut task: Task, moment: &Moment) -> Transition {
             Transition::unchanged(Reply::InProgress(Standing::of(&task)))
         }
         State::Forgotten => Transition::unchanged(Reply::NotFound),
-        State::Succeeded | State::Failed { .. } => {
+        State::Succeeded | State::Failed { .. } | State::Cancelled => {
             let mut effects = strip(&mut task);
             task.outbox.tries = 0;
             task.outbox.next_ms = moment.ms + limits::FLUSH_TIMEOUT_MS;
@@ -110,6 +110,9 @@ fn strip(task: &mut Task) -> Vec<Effect> {
     task.ticket = None;
     task.answer = None;
     task.fingerprint = None;
+    task.undone = None;
+    task.unread.clear();
+    task.children.clear();
     if had_payload {
         vec![Effect::DropPayload]
     } else {

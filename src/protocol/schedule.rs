@@ -1,10 +1,13 @@
 //! What is due, and when the alarm must ring.
 
+use super::ending;
 use super::event::{Effect, Moment, Next, Reply, Transition};
 use super::finish;
 use super::lease;
+use super::mailbox;
 use super::retention;
-use super::task::{State, Task, Waiting};
+use super::task::{State, Task};
+use super::waits::{Waiting, first_due_ms};
 use crate::limits;
 use crate::types::Failure;
 
@@ -28,24 +31,31 @@ pub fn attempt_backoff_ms(attempts: u32, jitter: u32) -> u64 {
     wait - wait / 4 + jittered(wait / 4, jitter)
 }
 
-/// When something of this task is due next, in milliseconds since 1970. A task that will never need
-/// the alarm does not exist: what is final expires.
+/// When something of this task is due next, in milliseconds since 1970. [`NEVER_MS`] for a task that
+/// only a signal or an operator makes go on.
 pub fn next_due_ms(task: &Task) -> u64 {
-    let own = own_due_ms(task);
+    let mut due = own_due_ms(task);
     if task.outbox.is_owing() {
-        own.min(task.outbox.next_ms)
-    } else {
-        own
+        due = due.min(task.outbox.next_ms);
     }
+    if !task.debts.list.is_empty() {
+        due = due.min(task.debts.next_ms);
+    }
+    due
 }
 
-/// The same but for the outbox of a task that is still known.
-fn own_due_ms(task: &Task) -> u64 {
+/// No time at all: later than every other, and still exact in D1.
+pub const NEVER_MS: u64 = (1 << 53) - 1;
+
+/// The same but for what others are owed by a task that is still known.
+pub fn own_due_ms(task: &Task) -> u64 {
     match &task.state {
         State::Running => task.lease.as_ref().map_or(0, |l| l.ends_ms),
         State::Suspended(Waiting::Ready) => task.ticket.as_ref().map_or(0, |t| t.due_ms),
         State::Suspended(Waiting::BackingOff { due_ms }) => *due_ms,
-        State::Succeeded | State::Failed { .. } => task.expires_ms.unwrap_or(0),
+        State::Suspended(Waiting::For(waits)) => first_due_ms(waits).unwrap_or(NEVER_MS),
+        State::Suspended(Waiting::CodeChanged(_)) => NEVER_MS,
+        State::Succeeded | State::Failed { .. } | State::Cancelled => task.expires_ms.unwrap_or(0),
         State::Forgotten => task.outbox.next_ms,
     }
 }
@@ -63,10 +73,17 @@ pub(super) enum Cause {
 /// early costs nothing but its run: it sets itself again. Only when nothing is left but retention is
 /// it put off at once, so that the run is saved.
 pub(super) fn arm(task: &mut Task, alarm_gone: bool, now_ms: u64, effects: &mut Vec<Effect>) {
-    let due = next_due_ms(task).max(now_ms + 1);
+    let due = next_due_ms(task);
+    if due >= NEVER_MS {
+        if alarm_gone {
+            task.armed_ms = None;
+        }
+        return;
+    }
+    let due = due.clamp(now_ms + 1, now_ms + limits::MAX_ALARM_MS);
     let armed = task.armed_ms.filter(|at| !alarm_gone && *at > now_ms);
-    let ended = matches!(task.state, State::Succeeded | State::Failed { .. });
-    let settled = ended && !task.outbox.is_owing();
+    // A sleep may be so long that a run in between costs nothing to speak of; retention ends once.
+    let settled = task.has_ended() && !task.outbox.is_owing() && task.debts.list.is_empty();
     if armed.is_none_or(|at| at > due || (settled && at < due)) {
         task.armed_ms = Some(due);
         effects.push(Effect::SetAlarm { at_ms: due });
@@ -77,27 +94,42 @@ pub(super) fn arm(task: &mut Task, alarm_gone: bool, now_ms: u64, effects: &mut 
 /// true one, which is why the alarm is never put behind a time in the row that is still to come.
 pub(super) fn ring_at(task: &Task, at_ms: u64, moment: &Moment) -> Effect {
     let known = task.armed_ms.filter(|at| *at > moment.ms);
+    let at_ms = known.map_or(at_ms, |at| at.min(at_ms));
     Effect::SetAlarm {
-        at_ms: known.map_or(at_ms, |at| at.min(at_ms)).max(moment.ms + 1),
+        at_ms: at_ms.clamp(moment.ms + 1, moment.ms + limits::MAX_ALARM_MS),
     }
 }
 
 /// Does whatever is due. Idempotent: early, late and doubled alarms do no harm.
 pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition {
-    if task.is_expired(moment.ms) || matches!(task.state, State::Forgotten) {
+    let dead = task.is_expired(moment.ms) || matches!(task.state, State::Forgotten);
+    if dead && (task.debts.list.is_empty() || matches!(task.state, State::Forgotten)) {
         return retention::due(&task, cause, moment);
     }
     let mut effects = Vec::new();
     if advance(&mut task, moment, &mut effects) {
         return Transition::put(task, effects, Reply::Done);
     }
-    let mut next = next_due_ms(&task);
-    if task.outbox.is_owing() && task.outbox.next_ms <= moment.ms {
-        effects.push(Effect::Flush);
-        // Should this try not be heard of, the alarm tries again.
-        next = own_due_ms(&task).min(moment.ms + 2 * limits::FLUSH_TIMEOUT_MS);
+    let mut next = own_due_ms(&task);
+    // Should a try not be heard of, the alarm tries again.
+    let again = moment.ms + 2 * limits::FLUSH_TIMEOUT_MS;
+    let mut owed = |owes: bool, next_ms: u64, effect: Effect| {
+        if owes && next_ms <= moment.ms {
+            effects.push(effect);
+            next = next.min(again);
+        } else if owes {
+            next = next.min(next_ms);
+        }
+    };
+    owed(
+        !task.debts.list.is_empty(),
+        task.debts.next_ms,
+        Effect::PayDebts,
+    );
+    owed(task.outbox.is_owing(), task.outbox.next_ms, Effect::Flush);
+    if next < NEVER_MS {
+        effects.push(ring_at(&task, next, moment));
     }
-    effects.push(ring_at(&task, next, moment));
     Transition {
         next: Next::Unchanged,
         effects,
@@ -114,6 +146,11 @@ pub(super) fn advance(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect
     if !flushes && task.outbox.is_owing() && task.outbox.next_ms <= moment.ms {
         task.outbox.next_ms = moment.ms + limits::FLUSH_TIMEOUT_MS;
         effects.push(Effect::Flush);
+    }
+    if !task.debts.list.is_empty() && task.debts.next_ms <= moment.ms {
+        task.debts.next_ms = moment.ms + limits::FLUSH_TIMEOUT_MS;
+        let flush = effects.iter().position(|e| matches!(e, Effect::Flush));
+        effects.insert(flush.unwrap_or(effects.len()), Effect::PayDebts);
     }
     true
 }
@@ -141,7 +178,12 @@ fn move_on(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) -> bool 
             lease::mint(task, 0, moment, effects);
             true
         }
-        State::Succeeded | State::Failed { .. } | State::Forgotten => false,
+        State::Suspended(Waiting::For(_)) => mailbox::waits_due(task, moment, effects),
+        State::Suspended(Waiting::CodeChanged(_))
+        | State::Succeeded
+        | State::Failed { .. }
+        | State::Cancelled
+        | State::Forgotten => false,
     }
 }
 
@@ -156,8 +198,13 @@ fn lost(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
             task.attempts, task.policy.lease_ms
         ),
     );
+    if task.cancel.is_some() && task.ending.is_none() {
+        task.failure = Some(failure);
+        ending::cancelled(task, None, moment, effects);
+        return;
+    }
     if task.attempts >= task.policy.max_attempts {
-        finish::fail(task, failure, moment, effects);
+        finish::fail(task, failure, None, moment, effects);
         return;
     }
     task.failure = Some(failure);

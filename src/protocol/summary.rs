@@ -1,6 +1,8 @@
 //! What others may know of a task: no token, no ticket, no payload.
 
-use super::task::{State, Task, Waiting};
+use super::ending::{Cancel, Ending, EndsAs, Undone};
+use super::task::{State, Task};
+use super::waits::Waiting;
 use crate::types::{Answer, Failure, TaskId, TaskKey};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +39,18 @@ pub struct Summary {
     pub answer_status: Option<u16>,
     /// Duplicates so far; approximate.
     pub duplicates: u64,
+    /// How it is to end once everything is undone; while this is here the task is compensating.
+    #[serde(default)]
+    pub ending: Option<Ending>,
+    /// What came of undoing.
+    #[serde(default)]
+    pub undone: Option<Undone>,
+    /// An operator wanted it ended.
+    #[serde(default)]
+    pub cancel: Option<Cancel>,
+    /// Signals that nobody has waited for yet.
+    #[serde(default)]
+    pub unread: u32,
 }
 
 impl Summary {
@@ -58,18 +72,40 @@ impl Summary {
             failure: task.failure.clone().map(|f| Failure { answer: None, ..f }),
             answer_status: task.answer.as_ref().map(|a| a.status),
             duplicates: task.duplicates,
+            ending: task.ending.clone(),
+            undone: task.undone.clone(),
+            cancel: task.cancel.clone(),
+            unread: u32::try_from(task.unread.len()).unwrap_or(u32::MAX),
         }
     }
 
     /// True when waiting for the task to end makes sense: it runs, or will within moments.
     pub fn is_moving(&self, now_ms: u64) -> bool {
+        if self.is_undoing_success() {
+            return false;
+        }
+        let soon = now_ms + crate::limits::BRIEF_WAIT_MS;
         match &self.state {
             State::Running | State::Suspended(Waiting::Ready) => true,
-            State::Suspended(Waiting::BackingOff { due_ms }) => {
-                *due_ms <= now_ms + crate::limits::BRIEF_WAIT_MS
-            }
-            State::Succeeded | State::Failed { .. } | State::Forgotten => false,
+            State::Suspended(Waiting::BackingOff { due_ms }) => *due_ms <= soon,
+            State::Suspended(Waiting::For(waits)) => super::waits::is_due(waits, soon),
+            State::Suspended(Waiting::CodeChanged(_))
+            | State::Succeeded
+            | State::Failed { .. }
+            | State::Cancelled
+            | State::Forgotten => false,
         }
+    }
+
+    /// True while what a succeeded task did is being undone: its stored answer stays.
+    pub fn is_undoing_success(&self) -> bool {
+        let ending = self.ending.as_ref();
+        ending.is_some_and(|e| e.to == EndsAs::Succeeded)
+    }
+
+    /// True if a new delivery of a failed task begins it anew, for what it did was undone.
+    pub fn restarts(&self) -> bool {
+        matches!(self.state, State::Failed { resumable: true }) && self.undone.is_some()
     }
 }
 
@@ -87,7 +123,7 @@ impl Standing {
     pub(super) fn of(task: &Task) -> Self {
         Self {
             summary: Summary::of(task),
-            answer: task.answer.clone().filter(|_| task.is_final()),
+            answer: task.answer.clone().filter(|_| task.answers()),
         }
     }
 }

@@ -1,10 +1,13 @@
 //! The state of one task: everything that must survive a crash, but for bodies and records.
 
-use crate::types::{Answer, Failure, Policy, TaskId, TaskKey, Token};
+use super::ending::{Cancel, Ending, Undone};
+use super::mailbox::Unread;
+use super::waits::Waiting;
+use crate::types::{Answer, Failure, Policy, StepId, TaskId, TaskKey, Token};
 use serde::{Deserialize, Serialize};
 
 /// Version of the stored form. An object that meets a higher one changes nothing.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Where a task stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -21,21 +24,10 @@ pub enum State {
         /// Retryable error, attempts used up, revivals left.
         resumable: bool,
     },
+    /// Final: an operator ended it.
+    Cancelled,
     /// Only the debt of a tombstone is left; for every sender the key is new.
     Forgotten,
-}
-
-/// What a suspended task waits for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Waiting {
-    /// A ticket is out for the next slice to claim.
-    Ready,
-    /// The next attempt, not before this time.
-    BackingOff {
-        /// Milliseconds since 1970.
-        due_ms: u64,
-    },
 }
 
 /// The right to act, of one slice, for a limited time.
@@ -50,6 +42,9 @@ pub struct Lease {
     /// Hops of the chain that claimed it.
     #[serde(default)]
     pub hop: u32,
+    /// The last suspension that was answered "go on", counted from 1: an earlier one came late.
+    #[serde(default)]
+    pub suspends: u32,
     /// From this moment on another slice may be given the task.
     pub ends_ms: u64,
 }
@@ -103,6 +98,48 @@ impl Outbox {
     pub fn is_owing(&self) -> bool {
         self.owed_n > self.flushed_n
     }
+}
+
+/// A task that another one waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Child {
+    /// The step of the parent that began it.
+    pub step: StepId,
+    /// The task.
+    pub task_id: TaskId,
+}
+
+/// A task that waits for this one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Parent {
+    /// The task.
+    pub task_id: TaskId,
+    /// Its generation when it began this one: another one does not wait for this end.
+    pub generation: u64,
+    /// Its step.
+    pub step: StepId,
+}
+
+/// A message that another task must come to hear of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Debt {
+    /// The end of this task, to a parent.
+    End(Parent),
+    /// Cancellation, to a child.
+    Cancel(TaskId),
+}
+
+/// What other tasks still have to be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Debts {
+    /// The messages.
+    pub list: Vec<Debt>,
+    /// Failed tries since the last success.
+    pub tries: u32,
+    /// The next try, if the one at hand is not heard of.
+    pub next_ms: u64,
 }
 
 /// One task, as its object keeps it.
@@ -174,6 +211,33 @@ pub struct Task {
     /// Why the last attempt failed.
     #[serde(default)]
     pub failure: Option<Failure>,
+    /// How it is to end once everything is undone; while this is here the task is compensating.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+    /// What came of undoing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<Undone>,
+    /// An operator wants it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<Cancel>,
+    /// Signals that nobody has waited for yet, in the order in which they came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<Unread>,
+    /// Signals so far.
+    #[serde(default)]
+    pub signals: u32,
+    /// Tasks that it has begun and waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Child>,
+    /// Tasks that wait for its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parents: Vec<Parent>,
+    /// What other tasks are owed.
+    #[serde(default)]
+    pub debts: Debts,
+    /// The last operation of an operator: sent again it changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steer_op: Option<String>,
     /// What D1 is owed.
     #[serde(default)]
     pub outbox: Outbox,
@@ -196,16 +260,37 @@ impl Task {
 
     /// True when its stored answer can no longer change.
     pub fn is_final(&self) -> bool {
-        matches!(
-            self.state,
-            State::Succeeded | State::Failed { resumable: false }
-        )
+        match self.state {
+            State::Succeeded | State::Failed { resumable: false } | State::Cancelled => true,
+            State::Failed { resumable: true }
+            | State::Running
+            | State::Suspended(_)
+            | State::Forgotten => false,
+        }
+    }
+
+    /// True when it is over, for good or resumably.
+    pub fn has_ended(&self) -> bool {
+        match self.state {
+            State::Succeeded | State::Failed { .. } | State::Cancelled => true,
+            State::Running | State::Suspended(_) | State::Forgotten => false,
+        }
+    }
+
+    /// True when senders get its stored answer: it is final, or it was and is being undone.
+    pub fn answers(&self) -> bool {
+        let undoing_success = self
+            .ending
+            .as_ref()
+            .is_some_and(|e| matches!(e.to, super::ending::EndsAs::Succeeded));
+        self.is_final() || undoing_success
     }
 
     /// True when it has ended, for good or resumably, and its time is up. `now` itself is too late.
+    /// One whose end is owed to a parent is kept until the parent knows.
     pub fn is_expired(&self, now_ms: u64) -> bool {
-        matches!(self.state, State::Succeeded | State::Failed { .. })
-            && self.expires_ms.is_some_and(|at| now_ms >= at)
+        let owes = self.debts.list.iter().any(|d| matches!(d, Debt::End(_)));
+        self.has_ended() && !owes && self.expires_ms.is_some_and(|at| now_ms >= at)
     }
 
     /// A change that D1 will see: a new version.

@@ -2,11 +2,11 @@
 //! and only then replies or acts.
 
 use super::cells::{CellError, Cells};
-use super::journal;
+use super::lookup;
+use super::writer::Writer;
 use crate::http::object_call::Frame;
-use crate::limits;
-use crate::protocol::{Effect, Event, Moment, Next, Reply, SCHEMA, Task, Verdict, handle};
-use crate::types::{Headers, StepId, TaskId};
+use crate::protocol::{Effect, Event, Moment, Next, Reply, SCHEMA, Task, handle};
+use crate::types::{Headers, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// Why a step was not taken. Nothing was changed.
@@ -62,7 +62,7 @@ struct Head {
 
 /// A body, as it is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Body {
+pub(super) enum Body {
     #[default]
     Absent,
     Inline(Vec<u8>),
@@ -212,14 +212,16 @@ pub fn commit(
     moment: &Moment,
 ) -> Result<Committed, CommitError> {
     let stored = Stored::load(cells, id)?;
-    look_up_known(cells, id, &mut event)?;
-    let transition = handle(stored.as_ref().map(|s| s.task.clone()), event, moment);
+    let task = stored.as_ref().map(|s| s.task.clone());
+    let moment = lookup::look_up(cells, id, task.as_ref(), &mut event, moment)?;
+    let transition = handle(task, event, &moment);
+    let kept = stored.as_ref();
     let mut writer = Writer {
         cells,
         id,
-        input_headers: stored.as_ref().map(|s| s.input_headers.clone()),
-        input: stored.as_ref().map_or(Body::Absent, |s| s.input.clone()),
-        answer: stored.as_ref().map_or(Body::Absent, |s| s.answer.clone()),
+        input_headers: kept.map(|s| s.input_headers.clone()),
+        input: kept.map_or(Body::Absent, |s| s.input.clone()),
+        answer: kept.map_or(Body::Absent, |s| s.answer.clone()),
         rows: 0,
     };
     let mut alarm_ms = None;
@@ -228,6 +230,7 @@ pub fn commit(
         match effect {
             Effect::SetAlarm { at_ms } => alarm_ms = Some(at_ms),
             Effect::Dispatch { .. }
+            | Effect::PayDebts
             | Effect::Flush
             | Effect::Forget { .. }
             | Effect::WakeJoined => after.push(effect),
@@ -259,118 +262,4 @@ pub fn commit(
         rows: writer.rows,
         put,
     })
-}
-
-struct Writer<'a, C> {
-    cells: &'a C,
-    id: TaskId,
-    input_headers: Option<Headers>,
-    input: Body,
-    answer: Body,
-    rows: u32,
-}
-
-impl<C: Cells> Writer<'_, C> {
-    fn put(&mut self, cell: &str, value: &[u8]) -> Result<(), CommitError> {
-        self.cells.put(&format!("{}/{cell}", self.id), value)?;
-        self.rows += 1;
-        Ok(())
-    }
-
-    fn delete(&mut self, cell: &str) -> Result<(), CommitError> {
-        if self.cells.delete(cell)? {
-            self.rows += 1;
-        }
-        Ok(())
-    }
-
-    fn keep(&mut self, cell: &str, bytes: Vec<u8>) -> Result<Body, CommitError> {
-        if bytes.len() <= limits::INLINE_BYTES {
-            return Ok(Body::Inline(bytes));
-        }
-        self.put(cell, &bytes)?;
-        Ok(Body::Own)
-    }
-
-    fn write(&mut self, effect: Effect) -> Result<(), CommitError> {
-        match effect {
-            Effect::PutInput(input) => {
-                self.input = self.keep("input", input.body)?;
-                self.input_headers = Some(input.headers);
-            }
-            Effect::PutAnswer(answer) => self.answer = self.keep("answer", answer.body)?,
-            Effect::PutStep(step) => {
-                let bytes =
-                    serde_json::to_vec(&step).map_err(|e| CommitError::Corrupt(e.to_string()))?;
-                self.put(&format!("step/{}", step.id.cell()), &bytes)?;
-            }
-            Effect::ReopenStep(step) => {
-                self.delete(&format!("{}/step/{}", self.id, step.cell()))?;
-            }
-            Effect::DropPayload => self.drop_payload()?,
-            Effect::SetAlarm { .. }
-            | Effect::Dispatch { .. }
-            | Effect::Flush
-            | Effect::Forget { .. }
-            | Effect::WakeJoined => {}
-        }
-        Ok(())
-    }
-
-    fn drop_payload(&mut self) -> Result<(), CommitError> {
-        if self.input == Body::Own {
-            self.delete(&format!("{}/input", self.id))?;
-        }
-        if self.answer == Body::Own {
-            self.delete(&format!("{}/answer", self.id))?;
-        }
-        let prefix = format!("{}/step/", self.id);
-        loop {
-            let steps = self.cells.list(&prefix, None, limits::JOURNAL_PAGE)?;
-            if steps.is_empty() {
-                break;
-            }
-            for (cell, _) in steps {
-                self.delete(&cell)?;
-            }
-        }
-        self.input = Body::Absent;
-        self.answer = Body::Absent;
-        self.input_headers = None;
-        Ok(())
-    }
-}
-
-/// Puts what is already recorded under the identities of an event into the event.
-fn look_up_known(cells: &impl Cells, id: TaskId, event: &mut Event) -> Result<(), CommitError> {
-    let (steps, known, extra) = match event {
-        Event::Record(record) => (&record.steps, &mut record.known, None),
-        Event::Suspend(suspend) => (&suspend.steps, &mut suspend.known, None),
-        Event::Finish(finish) => {
-            let failed = match &finish.verdict {
-                Verdict::Failed(failure) => failure.step.clone(),
-                Verdict::Succeeded(_) => None,
-            };
-            (&finish.steps, &mut finish.known, failed)
-        }
-        Event::Begin(_)
-        | Event::Claim(_)
-        | Event::AlarmFired
-        | Event::Poke
-        | Event::Flushed { .. }
-        | Event::FlushFailed { .. }
-        | Event::TombstoneAcked(_)
-        | Event::TombstoneFailed { .. }
-        | Event::Delete => return Ok(()),
-    };
-    known.clear();
-    let mut ids: Vec<&StepId> = steps.iter().map(|s| &s.id).chain(&extra).collect();
-    ids.sort();
-    ids.dedup();
-    for step in ids {
-        if let Some(bytes) = cells.get(&format!("{id}/step/{}", step.cell()))? {
-            known.push(journal::read_step(&bytes)?);
-        }
-    }
-    Ok(())
 }

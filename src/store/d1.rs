@@ -102,6 +102,7 @@ pub const fn state_name(state: &State) -> &'static str {
         State::Suspended(_) => "suspended",
         State::Succeeded => "succeeded",
         State::Failed { .. } => "failed",
+        State::Cancelled => "cancelled",
         State::Forgotten => "forgotten",
     }
 }
@@ -111,7 +112,13 @@ pub const fn waiting_name(state: &State) -> Option<&'static str> {
     match state {
         State::Suspended(Waiting::Ready) => Some("ready"),
         State::Suspended(Waiting::BackingOff { .. }) => Some("backing_off"),
-        State::Running | State::Succeeded | State::Failed { .. } | State::Forgotten => None,
+        State::Suspended(Waiting::For(_)) => Some("for"),
+        State::Suspended(Waiting::CodeChanged(_)) => Some("code_changed"),
+        State::Running
+        | State::Succeeded
+        | State::Failed { .. }
+        | State::Cancelled
+        | State::Forgotten => None,
     }
 }
 
@@ -231,6 +238,7 @@ pub fn checkpoint(task: &Task, record: &StepRecord) -> Statement {
     let (failed, outcome) = match &record.outcome {
         Outcome::Value(text) => (false, text.clone()),
         Outcome::Failed(failure) => (true, serde_json::to_string(failure).unwrap_or_default()),
+        Outcome::Open(open) => (false, serde_json::to_string(open).unwrap_or_default()),
     };
     Statement {
         sql: INSERT_CHECKPOINT,

@@ -5,4 +5,6 @@ pub mod cells;
 pub mod commit;
 pub mod d1;
 pub mod journal;
+mod lookup;
 pub mod rows;
+mod writer;

@@ -67,6 +67,9 @@ impl TaskRow {
             message: self.error_message.unwrap_or_default(),
             step: None,
             answer: None,
+            unknown: false,
+            retry_after_ms: None,
+            details: None,
         });
         Some(Summary {
             task_id: TaskId::parse(&self.task_id)?,
@@ -86,6 +89,10 @@ impl TaskRow {
                 .answer_status
                 .and_then(|s| u16::try_from(whole(s)).ok()),
             duplicates: whole(self.duplicates),
+            ending: None,
+            undone: None,
+            cancel: None,
+            unread: 0,
         })
     }
 }

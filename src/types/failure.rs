@@ -2,7 +2,7 @@
 
 use super::StepId;
 use super::payload::Answer;
-use crate::limits::MAX_MESSAGE_BYTES;
+use crate::limits::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -40,6 +40,15 @@ pub struct Failure {
     /// The function's own answer for a task that failed for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<Answer>>,
+    /// True if what failed may have had its effect all the same: no answer came back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unknown: bool,
+    /// How long the other side wants to be left alone, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// More for programs: JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<String>,
 }
 
 impl Failure {
@@ -57,6 +66,32 @@ impl Failure {
     #[must_use]
     pub fn with_answer(mut self, answer: Answer) -> Self {
         self.answer = Some(Box::new(answer));
+        self
+    }
+
+    /// Says that the effect may have happened all the same.
+    ///
+    /// ```
+    /// use onceward::types::Failure;
+    /// assert!(Failure::retryable("network", "the connection broke").with_unknown_effect().unknown);
+    /// ```
+    #[must_use]
+    pub fn with_unknown_effect(mut self) -> Self {
+        self.unknown = true;
+        self
+    }
+
+    /// Adds details for programs; they are kept as JSON beside the message.
+    ///
+    /// ```
+    /// use onceward::types::Failure;
+    /// let failure = Failure::terminal("stock", "sold out").with_details(&serde_json::json!({"left": 0}));
+    /// assert_eq!(failure.details.as_deref(), Some(r#"{"left":0}"#));
+    /// ```
+    #[must_use]
+    pub fn with_details(mut self, details: &serde_json::Value) -> Self {
+        let text = details.to_string();
+        self.details = (text.len() <= MAX_DETAILS_BYTES).then_some(text);
         self
     }
 
@@ -89,6 +124,9 @@ impl Failure {
             message: message.into(),
             step: None,
             answer: None,
+            unknown: false,
+            retry_after_ms: None,
+            details: None,
         }
     }
 }

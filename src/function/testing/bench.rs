@@ -105,6 +105,9 @@ impl Bench {
             policy: checked.policy.unwrap_or_else(|| function.policy().clone()),
             fingerprint: None,
             input,
+            claims: true,
+            hop: 0,
+            parent: None,
         };
         let reply = self.world.tell(id, Event::Begin(Box::new(begin)));
         if let Reply::Claimed(claimed) = &reply {

@@ -1,7 +1,9 @@
 //! The host of one slice on the bench.
 
 use super::world::{Action, Fault, World};
-use crate::function::{CallError, FetchError, Host, OutRequest, OutResponse};
+use crate::function::{
+    CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse,
+};
 use crate::limits;
 use crate::protocol::{Event, Finish, Record, Reply, Suspend};
 use crate::types::{Answer, Failure, TaskId, Token};
@@ -138,6 +140,18 @@ impl Host for TestHost {
         let host = self.clone();
         let event = Event::Finish(Box::new(finish));
         Box::pin(async move { host.send(Action::Finish, event).await })
+    }
+
+    fn begin_child(&self, _: ChildBegin) -> LocalBoxFuture<'static, Result<ChildSays, CallError>> {
+        Box::pin(async { Ok(ChildSays::Gone) })
+    }
+
+    fn look_at_child(&self, _: TaskId) -> LocalBoxFuture<'static, Result<ChildSays, CallError>> {
+        Box::pin(async { Ok(ChildSays::Gone) })
+    }
+
+    fn signal_token(&self, name: &str, n: u32) -> Option<String> {
+        Some(format!("{name}-{n}"))
     }
 
     fn fit(&self, answer: Answer) -> Result<Answer, Failure> {

@@ -125,7 +125,12 @@ impl Object {
             Effect::Forget { version } => {
                 return Some(After::Tell(Event::TombstoneAcked(version)));
             }
-            Effect::WakeJoined => {}
+            Effect::WakeJoined
+            | Effect::PutCursor(_)
+            | Effect::PutLetter(_)
+            | Effect::NewJournal { .. }
+            | Effect::ReplaceInput(_)
+            | Effect::PayDebts => {}
         }
         None
     }

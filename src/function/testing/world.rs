@@ -175,6 +175,7 @@ impl World {
                 jitter: 1_000,
             },
             duplicates: 0,
+            undoable: false,
         }
     }
 

@@ -1,0 +1,173 @@
+//! How a slice hands its task on, or waits.
+
+use super::ending;
+use super::event::{Effect, Moment, Reply, Suspend, Transition};
+use super::finish;
+use super::journal;
+use super::lease::{self, Standing as Proven};
+use super::mailbox;
+use super::summary::Standing;
+use super::task::{State, Task};
+use super::waits::{Wait, Waiting, is_due};
+use crate::limits;
+use crate::types::Failure;
+
+pub(super) fn suspend(mut task: Task, suspend: Suspend, moment: &Moment) -> Transition {
+    if task.suspend_op.as_ref() == Some(&suspend.op) {
+        return Transition::unchanged(same(&task, &suspend, moment));
+    }
+    // Unlike a finish, a suspension after the end of the lease is worth nothing: the alarm goes on.
+    if lease::check(&task, &suspend.proof, moment) != Proven::Valid {
+        return Transition::unchanged(Reply::Stale(Standing::of(&task)));
+    }
+    if task
+        .lease
+        .as_ref()
+        .is_some_and(|l| suspend.n != 0 && suspend.n <= l.suspends)
+    {
+        return Transition::unchanged(Reply::Stale(Standing::of(&task)));
+    }
+    let fence = suspend.proof.fence;
+    let fresh = journal::fresh(suspend.steps, &suspend.known, fence, moment);
+    let mut effects = fresh.effects;
+    journal::keep_children(&mut task, &effects);
+    task.suspend_op = Some(suspend.op);
+    if task.cancel.is_some() && task.ending.is_none() {
+        task.lease = None;
+        ending::cancelled(&mut task, Some(suspend.hop), moment, &mut effects);
+        let reply = match task.state {
+            State::Suspended(_) => lease::handed(&task),
+            _ => Reply::Stands(Standing::of(&task)),
+        };
+        return Transition::put(task, effects, reply);
+    }
+    let progress = fresh.progress || suspend.progressed;
+    if !suspend.waits.is_empty() {
+        return wait(
+            task,
+            suspend.waits,
+            &suspend.letters,
+            suspend.n,
+            progress,
+            effects,
+            moment,
+        );
+    }
+    if let Some(mismatch) = suspend.mismatch {
+        let waiting = Waiting::CodeChanged(mismatch);
+        return named(task, waiting, progress, effects, moment);
+    }
+    budget(task, progress, suspend.hop, effects, moment)
+}
+
+/// The answer that this very suspension was given before.
+fn same(task: &Task, suspend: &Suspend, moment: &Moment) -> Reply {
+    let holds = task
+        .lease
+        .as_ref()
+        .is_some_and(|l| l.fence == suspend.proof.fence && l.token == suspend.proof.token);
+    if !holds {
+        return match task.state {
+            State::Suspended(_) => lease::handed(task),
+            _ => Reply::Stands(Standing::of(task)),
+        };
+    }
+    let waited = |id: &crate::types::StepId| suspend.waits.iter().any(|wait| wait.id == *id);
+    let records = suspend.known.iter();
+    Reply::GoOn {
+        records: records
+            .filter(|r| waited(&r.id) && r.outcome.is_settled())
+            .cloned()
+            .collect(),
+        now_ms: moment.ms,
+    }
+}
+
+/// The slice is at its budget.
+fn budget(
+    mut task: Task,
+    progress: bool,
+    hop: u32,
+    mut effects: Vec<Effect>,
+    moment: &Moment,
+) -> Transition {
+    task.touch(moment.ms);
+    if progress {
+        // Progress makes the count 1, the running claim; a suspension takes that one back.
+        task.attempts = 0;
+    } else if task.attempts >= task.policy.max_attempts {
+        let failure = Failure::retryable(
+            "no_progress",
+            format!("{} slices in a row recorded nothing new", task.attempts),
+        );
+        task.lease = None;
+        finish::fail(&mut task, failure, Some(hop), moment, &mut effects);
+        let reply = match task.state {
+            State::Suspended(Waiting::Ready) => lease::handed(&task),
+            _ => Reply::Stale(Standing::of(&task)),
+        };
+        return Transition::put(task, effects, reply);
+    }
+    task.lease = None;
+    task.owe(moment.ms);
+    lease::hand_on(&mut task, Some(hop), moment, &mut effects);
+    effects.push(Effect::Flush);
+    let reply = lease::handed(&task);
+    Transition::put(task, effects, reply)
+}
+
+/// The function waits. If something of it is there already, it goes on under its lease.
+fn wait(
+    mut task: Task,
+    waits: Vec<Wait>,
+    letters: &[mailbox::Letter],
+    n: u32,
+    progress: bool,
+    mut effects: Vec<Effect>,
+    moment: &Moment,
+) -> Transition {
+    let records = mailbox::settle(&mut task, &waits, letters, moment, &mut effects);
+    if !records.is_empty() || is_due(&waits, moment.ms) {
+        if (progress || !records.is_empty()) && task.attempts > 1 {
+            task.attempts = 1;
+        }
+        if let Some(lease) = &mut task.lease {
+            lease.suspends = n.max(lease.suspends + 1);
+        }
+        let reply = Reply::GoOn {
+            records,
+            now_ms: moment.ms,
+        };
+        return Transition::put(task, effects, reply);
+    }
+    let mut waits = waits;
+    waits.truncate(limits::MAX_WAITS);
+    named(task, Waiting::For(waits), progress, effects, moment)
+}
+
+/// Into a wait that has a name: the running claim is taken back.
+fn named(
+    mut task: Task,
+    waiting: Waiting,
+    progress: bool,
+    mut effects: Vec<Effect>,
+    moment: &Moment,
+) -> Transition {
+    task.attempts = if progress {
+        0
+    } else {
+        task.attempts.saturating_sub(1)
+    };
+    task.lease = None;
+    task.ticket = None;
+    task.state = State::Suspended(waiting);
+    task.touch(moment.ms);
+    task.owe(moment.ms);
+    effects.push(Effect::WakeJoined);
+    effects.push(Effect::Flush);
+    let reply = Reply::Suspended {
+        ticket: None,
+        hop: 0,
+    };
+    Transition::put(task, effects, reply)
+}
