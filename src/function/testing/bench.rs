@@ -324,5 +324,6 @@ fn load(
         started_ms,
         input: object.input(),
         journal: object.journal(),
+        cursor: None,
     })
 }
