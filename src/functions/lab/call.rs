@@ -152,5 +152,6 @@ fn retry(problems: &mut Problems, fields: &mut Fields<'_>) -> Retry {
         factor: factor.unwrap_or(2.0),
         max_ms: max_ms.unwrap_or_else(|| initial_ms.max(5_000)),
         jitter: jitter.unwrap_or(0.0),
+        max_elapsed_ms: None,
     }
 }
