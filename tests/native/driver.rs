@@ -204,6 +204,8 @@ fn a_foreign_proof_changes_nothing() {
         },
         steps: Vec::new(),
         known: Vec::new(),
+        cursor: None,
+        known_cursor: None,
     };
     let reply = bench.tell("k", Event::Record(Box::new(foreign)));
     assert!(matches!(reply, Reply::Stale(_)), "{reply:?}");

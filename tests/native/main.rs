@@ -1,5 +1,6 @@
 //! Native tests of the pure parts: fast, no workerd.
 
+mod bench;
 mod driver;
 mod driver_faults;
 mod driver_functions;
