@@ -324,6 +324,6 @@ fn load(world: &World, id: TaskId, claimed: Claimed, started_ms: u64) -> Option<
         started_ms,
         input: object.input(),
         journal: object.journal(purpose),
-        // HERE: `cursor: object.cursor(),` once a slice takes the saved progress.
+        cursor: object.cursor(),
     })
 }
