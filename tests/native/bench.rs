@@ -1,11 +1,11 @@
 //! The bench itself: objects, alarms, signals, operators, and what objects owe each other.
 
-use super::driver::{chain, send, state, urls};
+use super::driver::{chain, send, start, state, urls};
 use onceward::function::{Ctx, Failure, Function, Input};
 use onceward::limits;
 use onceward::protocol::{
-    Begin, Event, Kind, Open, Outcome, Parent, Proof, Record, Reply, Retry, State, StepRecord,
-    Suspend, Wait, WaitFor, Waiting, child_signal,
+    Begin, Event, Kind, Outcome, Proof, Record, Reply, Retry, State, StepRecord, Waiting,
+    child_signal,
 };
 use onceward::testing::{Action, Bench, CRASH_KEY, Crashes, Reaction};
 use onceward::types::{Policy, StepId, TaskKey, TaskKind, Token};
@@ -16,7 +16,7 @@ fn key(function: &str, key: &str) -> TaskKey {
     TaskKey::new(TaskKind::Function, function, "", key)
 }
 
-fn begin(function: &str, name: &str, claims: bool, parent: Option<Parent>) -> Event {
+fn begin(function: &str, name: &str) -> Event {
     Event::Begin(Box::new(Begin {
         op: Token::new(format!("begin {function} {name}")),
         key: key(function, name),
@@ -24,46 +24,19 @@ fn begin(function: &str, name: &str, claims: bool, parent: Option<Parent>) -> Ev
         policy: Policy::default(),
         fingerprint: None,
         input: Input::default(),
-        claims,
+        claims: true,
         hop: 0,
-        parent,
+        parent: None,
     }))
 }
 
 /// Begins a task and claims it, but runs no slice: what it does, the test says.
 fn held(bench: &mut Bench, function: &str, name: &str) -> Proof {
-    let reply = bench.tell((function, name), begin(function, name, true, None));
+    let reply = bench.tell((function, name), begin(function, name));
     let Reply::Claimed(claimed) = reply else {
         panic!("not claimed: {reply:?}")
     };
     claimed.proof
-}
-
-fn suspend(proof: &Proof, steps: Vec<StepRecord>, waits: Vec<Wait>) -> Event {
-    Event::Suspend(Box::new(Suspend {
-        op: Token::new(format!("suspend {}", proof.fence)),
-        proof: proof.clone(),
-        steps,
-        known: Vec::new(),
-        progressed: false,
-        hop: 0,
-        n: 1,
-        waits,
-        letters: Vec::new(),
-        mismatch: None,
-    }))
-}
-
-fn wait(name: &str, what: WaitFor) -> Wait {
-    let id = StepId::new("", name, 0);
-    Wait { id, what }
-}
-
-fn waits_for(name: &str) -> WaitFor {
-    WaitFor::Signal {
-        name: name.to_owned(),
-        due_ms: None,
-    }
 }
 
 #[test]
@@ -88,10 +61,10 @@ fn a_signal_is_kept_and_known_again() {
 
 #[test]
 fn a_wait_without_a_time_is_idle_until_its_signal_comes() {
-    let mut bench = Bench::new(chain(&["a"]));
-    let proof = held(&mut bench, "chain", "k");
-    let waits = vec![wait("approval", waits_for("go"))];
-    bench.tell("k", suspend(&proof, Vec::new(), waits));
+    let function = Function::new("waits", |ctx: Ctx, _: Input| async move {
+        ctx.wait_for_signal::<serde_json::Value>("go").await
+    });
+    let mut bench = start(Bench::new(function));
     let began_ms = bench.now_ms();
     bench.run_until_idle();
     assert!(matches!(state(&bench), State::Suspended(Waiting::For(_))));
@@ -100,20 +73,21 @@ fn a_wait_without_a_time_is_idle_until_its_signal_comes() {
     bench.run_until_idle();
     assert_eq!(state(&bench), State::Succeeded);
     let journal = bench.journal("k");
-    let approval = journal.iter().find(|r| r.id.name == "approval");
-    let approval = approval.expect("the wait is on record");
-    assert_eq!(approval.kind, Kind::Signal);
-    assert_eq!(approval.outcome, Outcome::Value(r#"{"yes":true}"#.into()));
+    assert_eq!(journal[0].kind, Kind::Signal);
+    let wanted = Outcome::Value(r#"{"yes":true}"#.into());
+    assert_eq!(journal[0].outcome, wanted);
 }
 
 #[test]
 fn a_sleep_of_400_days_is_slept_in_pieces() {
-    let mut bench = Bench::new(chain(&["a"]));
-    let proof = held(&mut bench, "chain", "k");
+    let function = Function::new("sleeps", |ctx: Ctx, _: Input| async move {
+        ctx.sleep("long", 400 * DAY_MS).await?;
+        Ok::<u16, Failure>(send(&ctx, "a").await?.status)
+    });
+    let mut bench = Bench::new(function);
     let began_ms = bench.now_ms();
-    let due_ms = began_ms + 400 * DAY_MS;
-    let waits = vec![wait("long", WaitFor::Sleep { due_ms })];
-    bench.tell("k", suspend(&proof, Vec::new(), waits));
+    bench.deliver("k", Input::default()).expect("any input");
+    bench.run_for(1_000);
     for _ in 0..19 {
         let alarm_ms = bench.alarm_ms("k").expect("an alarm");
         assert!(alarm_ms <= bench.now_ms() + limits::MAX_ALARM_MS);
@@ -122,8 +96,9 @@ fn a_sleep_of_400_days_is_slept_in_pieces() {
     }
     bench.run_until_idle();
     assert_eq!(state(&bench), State::Succeeded);
-    let sent_ms = bench.requests()[0].at_ms;
-    assert!((due_ms..due_ms + 1_000).contains(&sent_ms), "{sent_ms}");
+    let slept_ms = bench.requests()[0].at_ms - began_ms;
+    let wanted = 400 * DAY_MS;
+    assert!((wanted..wanted + 1_000).contains(&slept_ms), "{slept_ms}");
 }
 
 #[test]
@@ -141,7 +116,11 @@ fn a_task_that_has_ended_is_forgotten_in_time() {
 
 #[test]
 fn a_task_that_backs_off_is_cancelled_at_once() {
-    let mut bench = Bench::new(chain(&["a", "b"])).outside(|_| Reaction::status(500));
+    let function = Function::new("backs off", |ctx: Ctx, _: Input| async move {
+        send(&ctx, "a").await?;
+        Err::<(), _>(Failure::retryable("later", "not now"))
+    });
+    let mut bench = Bench::new(function);
     bench.deliver("k", Input::default()).expect("any input");
     bench.run_for(500);
     assert!(matches!(
@@ -159,13 +138,11 @@ fn a_task_that_backs_off_is_cancelled_at_once() {
 fn a_failed_task_is_retried_from_what_failed() {
     let function = Function::new("chain", |ctx: Ctx, _: Input| async move {
         send(&ctx, "a").await?;
-        let b = send(&ctx, "b").await;
-        let b = b.map_err(|f| Failure::terminal(&f.code, f.message))?;
-        Ok::<u16, Failure>(b.status)
+        Ok::<u16, Failure>(send(&ctx, "b").await?.status)
     });
     let mut bench = Bench::new(function).outside(|sent| {
         let broken = sent.request.url.ends_with('b') && sent.nth == 1;
-        Reaction::status(if broken { 500 } else { 201 })
+        Reaction::status(if broken { 400 } else { 201 })
     });
     bench.deliver("k", Input::default()).expect("any input");
     bench.run_until_idle();
@@ -194,39 +171,34 @@ fn a_failed_task_is_retried_from_what_failed() {
     assert!(undone.is_some_and(|u| u.is_complete()), "there was nothing");
 }
 
-/// A parent whose slice, played by the test, has begun `child` and waits for it.
+/// A task that has begun another one, of the key `c`, and waits for it.
 fn family(child: Function) -> Bench {
-    let mut bench = Bench::new(chain(&["a"])).with(child.clone());
-    let proof = held(&mut bench, "chain", "k");
-    let task_id = key(child.name(), "c").task_id();
-    let step = StepId::new("", "kid", 0);
-    let generation = bench.task("k").expect("a parent").generation;
-    let parent = Parent {
-        task_id: key("chain", "k").task_id(),
-        generation,
-        step: step.clone(),
-    };
-    let named = (child.name(), "c");
-    let reply = bench.tell(named, begin(child.name(), "c", false, Some(parent)));
-    assert!(matches!(reply, Reply::Stands(_)), "{reply:?}");
-    let open = Open {
-        child: Some(task_id),
-        ..Open::default()
-    };
-    let record = StepRecord {
-        kind: Kind::Child,
-        ..StepRecord::new(step, Outcome::Open(Box::new(open)))
-    };
-    let due_ms = bench.now_ms() + limits::CHILD_LOOK_MAX_MS;
-    let waits = vec![wait("kid", WaitFor::Child { task_id, due_ms })];
-    bench.tell("k", suspend(&proof, vec![record], waits));
+    let name = child.name().to_owned();
+    let parent = Function::new("parent", move |ctx: Ctx, _: Input| {
+        let name = name.clone();
+        async move {
+            let child = ctx.call(&name, Some("c"), &()).named("kid").await?;
+            send(&ctx, "a").await?;
+            Ok::<_, Failure>(child.body)
+        }
+    });
+    let mut bench = Bench::new(parent).with(child);
+    bench.deliver("k", Input::default()).expect("any input");
     bench
 }
 
 fn child() -> Function {
     Function::new("child", |ctx: Ctx, _: Input| async move {
+        ctx.sleep("a while", 10_000).await?;
         send(&ctx, "inside").await?;
         Ok::<u8, Failure>(7)
+    })
+}
+
+fn waiting_child() -> Function {
+    Function::new("child", |ctx: Ctx, _: Input| async move {
+        ctx.wait_for_signal::<()>("go").await?;
+        Ok::<u16, Failure>(send(&ctx, "inside").await?.status)
     })
 }
 
@@ -247,7 +219,7 @@ fn a_parent_hears_of_the_end_however_often_the_message_is_lost() {
         assert_eq!(bench.answer_of("child", "c").expect("an answer").body, b"7");
         let task = bench.task_of("child", "c").expect("a child");
         assert!(task.debts.list.is_empty() && task.parents.is_empty());
-        assert_eq!(bench.journal_of("child", "c").len(), 1);
+        assert_eq!(bench.journal_of("child", "c").len(), 2);
     }
 }
 
@@ -272,9 +244,8 @@ fn a_debt_that_an_object_forgot_to_cross_off_is_paid_again() {
 
 #[test]
 fn a_cancellation_reaches_the_children() {
-    let slow = |_: &_| Reaction::status(200).after_ms(5_000);
     for lost in [0, 2] {
-        let mut bench = family(child()).outside(slow);
+        let mut bench = family(waiting_child());
         bench.lose_debts(lost);
         bench.run_for(1_000);
         bench.cancel("k");
@@ -289,20 +260,13 @@ fn a_cancellation_reaches_the_children() {
 
 #[test]
 fn a_parent_of_a_child_that_waits_for_ever_is_idle() {
-    let mut bench = family(child());
-    // The child is played as well: its ticket is claimed before a slice comes to it.
-    let ticket = bench.task_of("child", "c").and_then(|t| t.ticket);
-    let claim = onceward::protocol::Claim {
-        op: Token::new("claim"),
-        ticket: ticket.expect("a ticket").token,
-    };
-    let Reply::Claimed(claimed) = bench.tell(("child", "c"), Event::Claim(claim)) else {
-        panic!("not claimed")
-    };
-    let waits = vec![wait("go", waits_for("go"))];
-    bench.tell(("child", "c"), suspend(&claimed.proof, Vec::new(), waits));
+    let mut bench = family(waiting_child());
     bench.run_until_idle();
     assert!(urls(&bench).is_empty());
+    bench.run_for(DAY_MS);
+    let looks = bench.actions();
+    let looks = looks.iter().filter(|a| **a == Action::Look).count();
+    assert!(looks > 10, "it looks at the child from time to time");
     bench.signal(("child", "c"), "go", "1", "null");
     bench.run_until_idle();
     assert_eq!(state(&bench), State::Succeeded);
@@ -382,6 +346,7 @@ fn a_function_whose_steps_depend_on_chance_is_found_out() {
 fn a_signal_of_a_child_is_named_like_no_other() {
     let mut bench = family(child());
     let name = child_signal(&StepId::new("", "kid", 0));
+    bench.run_for(1_000);
     let id = key("child", "c").task_id();
     // A forged end of an earlier generation is heard by nobody.
     let signal = onceward::protocol::Signal {
