@@ -1,6 +1,7 @@
 //! Native tests of the pure parts: fast, no workerd.
 
 mod bench;
+mod crashes;
 mod driver;
 mod driver_faults;
 mod driver_functions;
