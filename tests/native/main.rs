@@ -4,6 +4,8 @@ mod author;
 mod author_ends;
 mod author_steps;
 mod author_waits;
+mod bench;
+mod crashes;
 mod driver;
 mod driver_faults;
 mod driver_functions;
