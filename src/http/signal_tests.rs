@@ -41,7 +41,7 @@ const KEY: (&str, &str) = ("idempotency-key", "\"s 1\"");
 
 fn address(n: u32) -> String {
     let token = seal::signal_token(SECRET, id(), "approval", n).expect("a secret");
-    format!("/v1/tasks/{}/signals/approval?token={n}.{token}", id())
+    format!("/v1/tasks/{}/signals/approval?token={token}", id())
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! How a task ends: undone first, if there is something to undo; its parents told.
 
-use super::event::{Effect, Moment, Reply, Transition};
+use super::effect::{Effect, Reply, Transition};
+use super::event::Moment;
 use super::lease;
 use super::summary::Standing;
 use super::task::{Debt, State, Task};
@@ -106,6 +107,7 @@ pub(super) fn undone(
         at_ms: moment.ms,
         not_undone,
     });
+    task.lease = None;
     task.state = match ending.to {
         EndsAs::Failed { restarts } => State::Failed {
             resumable: restarts && task.revivals < limits::MAX_REVIVALS,
@@ -141,7 +143,7 @@ pub(super) fn end(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
         | State::Cancelled
         | State::Forgotten => task.policy.retention_failed_ms,
     };
-    task.lease = None;
+    // A lease that was lost stays on record: what its holder did may be reported until it is final.
     task.ticket = None;
     task.finished_ms = Some(moment.ms);
     task.expires_ms = Some(moment.ms + retention_ms);

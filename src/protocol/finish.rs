@@ -1,7 +1,8 @@
 //! How an attempt ends.
 
+use super::effect::{Effect, Reply, Transition};
 use super::ending::{self, EndsAs, compensate, end, is_undoable};
-use super::event::{Effect, Finish, Moment, Reply, Transition, Verdict};
+use super::event::{Finish, Moment, Verdict};
 use super::journal;
 use super::lease::{self, Standing as Proven};
 use super::schedule::attempt_backoff_ms;
@@ -130,7 +131,10 @@ pub(super) fn fail(
         task.state = State::Suspended(Waiting::BackingOff {
             due_ms: moment.ms + wait,
         });
-        task.failure = Some(failure);
+        // Why it is being undone is worth more than what disturbs that.
+        if task.ending.is_none() {
+            task.failure = Some(failure);
+        }
         task.owe(moment.ms);
         effects.push(Effect::WakeJoined);
         effects.push(Effect::Flush);

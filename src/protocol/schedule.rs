@@ -1,7 +1,8 @@
 //! What is due, and when the alarm must ring.
 
+use super::effect::{Effect, Next, Reply, Transition};
 use super::ending;
-use super::event::{Effect, Moment, Next, Reply, Transition};
+use super::event::Moment;
 use super::finish;
 use super::lease;
 use super::mailbox;
@@ -207,7 +208,10 @@ fn lost(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
         finish::fail(task, failure, None, moment, effects);
         return;
     }
-    task.failure = Some(failure);
+    // Why it is being undone is worth more than what disturbs that.
+    if task.ending.is_none() {
+        task.failure = Some(failure);
+    }
     task.owe(moment.ms);
     if task.attempts <= 1 {
         lease::mint(task, 0, moment, effects);

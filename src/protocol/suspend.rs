@@ -1,7 +1,8 @@
 //! How a slice hands its task on, or waits.
 
+use super::effect::{Effect, Reply, Transition};
 use super::ending;
-use super::event::{Effect, Moment, Reply, Suspend, Transition};
+use super::event::{Moment, Suspend};
 use super::finish;
 use super::journal;
 use super::lease::{self, Standing as Proven};
@@ -67,8 +68,9 @@ fn same(task: &Task, suspend: &Suspend, moment: &Moment) -> Reply {
         .as_ref()
         .is_some_and(|l| l.fence == suspend.proof.fence && l.token == suspend.proof.token);
     if !holds {
+        // Where it has gone on meanwhile there is no ticket either: the sender just stops.
         return match task.state {
-            State::Suspended(_) => lease::handed(task),
+            State::Suspended(_) | State::Running => lease::handed(task),
             _ => Reply::Stands(Standing::of(task)),
         };
     }

@@ -1,12 +1,22 @@
 //! Native tests of the pure parts: fast, no workerd.
 
+mod author;
+mod author_ends;
+mod author_steps;
+mod author_waits;
+mod bench;
+mod crashes;
 mod driver;
 mod driver_faults;
 mod driver_functions;
 #[cfg(feature = "lab")]
 mod lab_check;
 #[cfg(feature = "lab")]
+mod lab_check_nested;
+#[cfg(feature = "lab")]
 mod lab_check_parts;
+#[cfg(feature = "lab")]
+mod lab_check_steps;
 #[cfg(feature = "lab")]
 mod lab_run;
 mod protocol_fixture;
