@@ -35,6 +35,7 @@ pub mod testing;
 mod timing;
 mod undo;
 mod unknown;
+mod visits;
 
 pub use child::{ChildStep, outcome_of};
 pub use ctx::{Ctx, StepScope};

@@ -71,9 +71,8 @@ pub(super) async fn run(
         started_ms: start.started_ms,
         input: start.input,
         journal: start.journal,
-        // CURSOR: `cursor: start.cursor,` once `Slice` has it.
+        cursor: start.cursor,
     };
-    drop(start.cursor);
     let running = run_slice(host, &function, slice);
     // Local engines let a slice run for ever; the lab build ends it as the platform would, without a word.
     #[cfg(feature = "lab")]
