@@ -19,6 +19,16 @@ mod lab_check_parts;
 mod lab_check_steps;
 #[cfg(feature = "lab")]
 mod lab_run;
+#[cfg(feature = "lab")]
+mod lab_run_crash;
+#[cfg(feature = "lab")]
+mod lab_run_nested;
+#[cfg(feature = "lab")]
+mod lab_run_save;
+#[cfg(feature = "lab")]
+mod lab_run_undo;
+#[cfg(feature = "lab")]
+mod lab_run_waits;
 mod protocol_fixture;
 mod protocol_outbox;
 mod protocol_props;
