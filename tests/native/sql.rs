@@ -469,8 +469,8 @@ fn rows_become_summaries() {
         json.insert(name.clone(), value);
     }
     let row: TaskRow = serde_json::from_value(json.into()).expect("a row");
-    let summary = row.summary().expect("a summary");
-    assert_eq!(summary.task_id, task.id());
-    assert_eq!(summary.state, task.state);
-    assert_eq!(summary.failure.expect("failed").code, "x");
+    let document = row.document().expect("a document");
+    assert_eq!(document.task_id, task.id());
+    assert_eq!(document.state.as_str(), "failed");
+    assert_eq!(document.error.expect("failed").code, "x");
 }
