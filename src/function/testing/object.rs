@@ -7,6 +7,7 @@ use crate::store::cells::MemoryCells;
 use crate::store::commit::{Stored, commit};
 use crate::store::journal::{self, Purpose};
 use crate::types::{Input, TaskId, Token};
+use std::cell::RefCell;
 
 /// Something to do after a transition is written.
 pub(super) enum After {
@@ -22,6 +23,8 @@ pub(super) struct Object {
     id: TaskId,
     cells: MemoryCells,
     alarm_ms: Option<u64>,
+    /// The task as it was read last; nothing once a step may have written it.
+    read: RefCell<Option<Option<Task>>>,
 }
 
 impl Object {
@@ -30,6 +33,7 @@ impl Object {
             id,
             cells: MemoryCells::default(),
             alarm_ms: None,
+            read: RefCell::default(),
         }
     }
 
@@ -38,7 +42,9 @@ impl Object {
     }
 
     pub(super) fn task(&self) -> Option<Task> {
-        Some(self.stored()?.task)
+        let mut read = self.read.borrow_mut();
+        let read = read.get_or_insert_with(|| self.stored().map(|stored| stored.task));
+        read.clone()
     }
 
     /// Where the task stands, with the body of its answer.
@@ -117,6 +123,7 @@ impl Object {
 
     /// One atomic step, and what is to be done once it is durable.
     pub(super) fn handle(&mut self, event: Event, moment: &Moment) -> (Reply, Vec<After>) {
+        self.read.take();
         let committed = commit(&self.cells, self.id, event, moment);
         let committed = committed.unwrap_or_else(|error| panic!("no step: {error}"));
         if committed.gone {
