@@ -7,7 +7,7 @@ use crate::store::cells::MemoryCells;
 use crate::store::commit::{Stored, commit};
 use crate::store::journal::{self, Purpose};
 use crate::types::{Input, TaskId, Token};
-use std::cell::RefCell;
+use std::cell::OnceCell;
 
 /// Something to do after a transition is written.
 pub(super) enum After {
@@ -24,7 +24,7 @@ pub(super) struct Object {
     cells: MemoryCells,
     alarm_ms: Option<u64>,
     /// The task as it was read last; nothing once a step may have written it.
-    read: RefCell<Option<Option<Task>>>,
+    read: OnceCell<Option<Task>>,
 }
 
 impl Object {
@@ -33,7 +33,7 @@ impl Object {
             id,
             cells: MemoryCells::default(),
             alarm_ms: None,
-            read: RefCell::default(),
+            read: OnceCell::new(),
         }
     }
 
@@ -42,9 +42,8 @@ impl Object {
     }
 
     pub(super) fn task(&self) -> Option<Task> {
-        let mut read = self.read.borrow_mut();
-        let read = read.get_or_insert_with(|| self.stored().map(|stored| stored.task));
-        read.clone()
+        let read = || self.stored().map(|stored| stored.task);
+        self.read.get_or_init(read).clone()
     }
 
     /// Where the task stands, with the body of its answer.
