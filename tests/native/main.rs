@@ -1,5 +1,9 @@
 //! Native tests of the pure parts: fast, no workerd.
 
+mod author;
+mod author_ends;
+mod author_steps;
+mod author_waits;
 mod bench;
 mod crashes;
 mod driver;

@@ -77,6 +77,9 @@ fn begun(key: &str, at_ms: u64) -> Task {
         policy: Policy::default(),
         fingerprint: None,
         input: Input::default(),
+        claims: true,
+        hop: 0,
+        parent: None,
     };
     let out = handle(None, Event::Begin(Box::new(begin)), &Moment::at(at_ms));
     let Next::Put(task) = out.next else {
@@ -346,12 +349,11 @@ fn the_rescuer_sees_what_should_have_moved_and_no_tombstone() {
 fn with_checkpoints(db: &Connection, task: &Task, count: u32) {
     for n in 0..count {
         let record = StepRecord {
-            id: StepId::new("", "s", n),
-            outcome: Outcome::Value("1.10".into()),
             place: n,
             fence: 1,
             at_ms: NOW,
             tries: 1,
+            ..StepRecord::new(StepId::new("", "s", n), Outcome::Value("1.10".into()))
         };
         let statement = d1::checkpoint(task, &record);
         assert_eq!(run(db, &statement), 1);
