@@ -47,7 +47,11 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
         }
         Verdict::Succeeded(answer) => succeed(&mut task, answer, moment, &mut effects),
         Verdict::Failed(failure) => {
-            if task.cancel.is_none() && after(&task, &failure) != After::ForGood {
+            // What is to be undone is judged by what its failure says, so it stays.
+            let ends = after(&task, &failure) != After::BackOff || task.cancel.is_some();
+            let undone = ends && (moment.undoable || effects.iter().any(is_undoable));
+            let for_good = after(&task, &failure) == After::ForGood;
+            if task.cancel.is_none() && !for_good && !undone {
                 journal::reopen(&failure, &finish.known, &mut effects);
             }
             fail(&mut task, failure, hop, moment, &mut effects);
