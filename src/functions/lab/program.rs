@@ -43,12 +43,14 @@ pub(super) enum Step {
     /// Keeps a cursor.
     Save(Rc<Value>),
     Child(Box<Child>),
-    Wait {
-        ms: u64,
-    },
-    Burn {
-        ms: u64,
-    },
+    Plain(Plain),
+}
+
+/// A step that has no record.
+#[derive(Clone, Debug)]
+pub(super) enum Plain {
+    Wait { ms: u64 },
+    Burn { ms: u64 },
     Fail(Failure),
     Panic,
 }
