@@ -47,7 +47,11 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
         }
         Verdict::Succeeded(answer) => succeed(&mut task, answer, moment, &mut effects),
         Verdict::Failed(failure) => {
-            if task.cancel.is_none() && after(&task, &failure) != After::ForGood {
+            // What is to be undone is judged by what its failure says, so it stays.
+            let ends = after(&task, &failure) != After::BackOff || task.cancel.is_some();
+            let undone = ends && (moment.undoable || effects.iter().any(is_undoable));
+            let for_good = after(&task, &failure) == After::ForGood;
+            if task.cancel.is_none() && !for_good && !undone {
                 journal::reopen(&failure, &finish.known, &mut effects);
             }
             fail(&mut task, failure, hop, moment, &mut effects);
@@ -131,7 +135,10 @@ pub(super) fn fail(
         task.state = State::Suspended(Waiting::BackingOff {
             due_ms: moment.ms + wait,
         });
-        task.failure = Some(failure);
+        // Why it is being undone is worth more than what disturbs that.
+        if task.ending.is_none() {
+            task.failure = Some(failure);
+        }
         task.owe(moment.ms);
         effects.push(Effect::WakeJoined);
         effects.push(Effect::Flush);

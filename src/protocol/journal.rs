@@ -265,17 +265,40 @@ pub(super) fn keep_children(task: &mut Task, effects: &[Effect]) -> bool {
 }
 
 /// The failure that ended an attempt is no outcome, unless it is terminal: the next attempt tries
-/// that step again. A success under the same identity stays, whatever the function made of it.
+/// that step again. A success under the same identity stays, whatever the function made of it. Where
+/// an intent says that the step may have happened, and nothing says that it did not, that stays.
 pub(super) fn reopen(failure: &Failure, known: &[StepRecord], effects: &mut Vec<Effect>) {
     let Some(step) = &failure.step else {
         return;
     };
-    let ended = |record: &StepRecord| match &record.outcome {
-        Outcome::Failed(failure) => record.id == *step && failure.kind == FailureKind::Retryable,
-        Outcome::Value(_) | Outcome::Open(_) => false,
+    let before = known.iter().find(|k| k.id == *step);
+    let told = effects.iter().find_map(|effect| match effect {
+        Effect::PutStep(record) if record.id == *step => Some(record.clone()),
+        _ => None,
+    });
+    let Some(record) = told.as_ref().or(before) else {
+        return;
     };
-    effects.retain(|effect| !matches!(effect, Effect::PutStep(record) if ended(record)));
-    if known.iter().any(ended) {
+    let Outcome::Failed(why) = &record.outcome else {
+        return;
+    };
+    if why.kind != FailureKind::Retryable {
+        return;
+    }
+    effects.retain(|effect| !matches!(effect, Effect::PutStep(r) if r.id == *step));
+    let intent = record.undo.is_some()
+        || before.is_some_and(|b| matches!(&b.outcome, Outcome::Open(o) if o.in_flight));
+    if why.unknown && intent {
+        let open = Open {
+            in_flight: true,
+            failure: Some(why.clone()),
+            ..Open::default()
+        };
+        effects.push(Effect::PutStep(StepRecord {
+            outcome: Outcome::Open(Box::new(open)),
+            ..record.clone()
+        }));
+    } else if before.is_some() {
         effects.push(Effect::ReopenStep(step.clone()));
     }
 }
