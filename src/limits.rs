@@ -49,6 +49,9 @@ pub const CUT_MARGIN_MS: u64 = 1_000;
 pub const LEASE_MARGIN_MS: u64 = 1_000;
 /// The right to act; never extended. Longer than `respond_within`, the cut, the CPU limit (30 s) and a margin together.
 pub const DEFAULT_LEASE_MS: u64 = 75_000;
+/// Longest step of a function that declares long ones. The platform lets an object wait for 15 minutes;
+/// the rest is for the slice around the step and for its lease.
+pub const MAX_LONG_STEP_MS: u64 = 840_000;
 /// Longest lease: a crashed slice is noticed only at its end.
 pub const MAX_LEASE_MS: u64 = 900_000;
 /// Default step timeout: this, or 60 % of the slice budget if that is less.

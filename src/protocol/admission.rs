@@ -95,11 +95,12 @@ fn start(
     mut effects: Vec<Effect>,
     moment: &Moment,
 ) -> Transition {
-    if claims {
+    // The sender's own invocation does not live as long as a long step.
+    if claims && !task.policy.is_long() {
         let claimed = lease::grant(&mut task, op, 0, moment);
         return Transition::put(task, effects, Reply::Claimed(Box::new(claimed)));
     }
-    if hop < crate::limits::MAX_HOPS {
+    if hop < crate::limits::MAX_HOPS && !task.policy.is_long() {
         lease::mint(&mut task, hop, moment, &mut effects);
     } else {
         lease::by_alarm(&mut task, moment);
