@@ -181,6 +181,7 @@ impl TaskObject {
             | Effect::PutStep(_)
             | Effect::ReopenStep(_)
             | Effect::PutCursor(_)
+            | Effect::DropCursor
             | Effect::PutLetter(_)
             | Effect::NewJournal { .. }
             | Effect::DropPayload

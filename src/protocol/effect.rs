@@ -93,6 +93,8 @@ pub enum Effect {
     ReopenStep(StepId),
     /// Write: the progress that the author keeps.
     PutCursor(Cursor),
+    /// Write: take that progress out: what it skips is replayed again.
+    DropCursor,
     /// Write: a signal.
     PutLetter(Letter),
     /// Write: empty the journal for a new generation. What can still be undone is kept apart if

@@ -57,8 +57,8 @@ pub(super) fn retry(mut task: Task, retry: Retry, moment: &Moment) -> Transition
     match &task.state {
         State::Failed { .. } => again(task, retry, moment),
         State::Suspended(Waiting::CodeChanged(_) | Waiting::BackingOff { .. }) => {
-            let plain = retry.from.is_none() && retry.input.is_none();
-            if !plain || task.ending.is_some() {
+            let simple = retry.from.is_none() && retry.input.is_none();
+            if !simple || task.ending.is_some() {
                 return Transition::unchanged(Reply::InProgress(Standing::of(&task)));
             }
             let plan = plan(&task, &retry, None);
@@ -103,6 +103,10 @@ fn again(mut task: Task, retry: Retry, moment: &Moment) -> Transition {
         });
     } else {
         effects.extend(plan.again.iter().cloned().map(Effect::ReopenStep));
+        if from.is_some() {
+            // It may lie behind the step that is begun with.
+            effects.push(Effect::DropCursor);
+        }
     }
     if plan.new_generation {
         renew(&mut task, retry.same_keys, moment);

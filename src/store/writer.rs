@@ -59,6 +59,7 @@ impl<C: Cells> Writer<'_, C> {
                 }
             }
             Effect::PutCursor(cursor) => self.put("cursor", &json(&cursor)?)?,
+            Effect::DropCursor => self.delete(&format!("{}/cursor", self.id))?,
             Effect::PutLetter(letter) => {
                 let cell = lookup::letter_cell(&letter.name, &letter.id);
                 self.put(&cell, &json(&letter)?)?;
