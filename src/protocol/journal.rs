@@ -3,6 +3,7 @@
 use super::effect::{Effect, Next, Reply, Transition};
 use super::event::{Moment, Record};
 use super::lease::{self, Standing as Proven};
+use super::mailbox::child_signal;
 use super::summary::Standing;
 use super::task::{Child, Task};
 use crate::types::{Failure, FailureKind, StepId, TaskId};
@@ -259,6 +260,13 @@ pub(super) fn keep_children(task: &mut Task, effects: &[Effect]) -> bool {
             let step = record.id.clone();
             task.children.push(Child { step, task_id });
             changed = true;
+        }
+        if record.outcome.is_settled() {
+            // Its end was learned in another way: nobody waits for the letter any more.
+            let name = child_signal(&record.id);
+            let before = task.unread.len();
+            task.unread.retain(|unread| unread.name != name);
+            changed |= task.unread.len() != before;
         }
     }
     changed

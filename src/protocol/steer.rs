@@ -5,6 +5,7 @@ use super::ending::{self, EndsAs};
 use super::event::Moment;
 use super::journal::{Outcome, StepRecord};
 use super::lease;
+use super::mailbox::is_child_signal;
 use super::summary::Standing;
 use super::task::{State, Task};
 use super::waits::Waiting;
@@ -168,6 +169,8 @@ pub(super) fn renew(task: &mut Task, same_keys: bool, moment: &Moment) {
     }
     task.claims = 0;
     task.children.clear();
+    // Ends of children of the generation that is over: the same step may have another child now.
+    task.unread.retain(|unread| !is_child_signal(&unread.name));
     task.undone = None;
     task.ending = None;
     task.cancel = None;
