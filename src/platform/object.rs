@@ -168,6 +168,7 @@ impl TaskObject {
             | Effect::PutStep(_)
             | Effect::ReopenStep(_)
             | Effect::PutCursor(_)
+            | Effect::RewindCursor { .. }
             | Effect::PutLetter(_)
             | Effect::NewJournal { .. }
             | Effect::DropPayload

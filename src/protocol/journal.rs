@@ -1,6 +1,7 @@
 //! What is recorded, once.
 
 use super::effect::{Effect, Next, Reply, Transition};
+use super::ending::{self, EndsAs};
 use super::event::{Moment, Record};
 use super::lease::{self, Standing as Proven};
 use super::summary::Standing;
@@ -215,6 +216,15 @@ pub(super) fn record(mut task: Task, record: Record, moment: &Moment) -> Transit
         fresh
             .effects
             .push(Effect::PutCursor(Cursor { fence, ..cursor }));
+    }
+    if task.has_ended() && ending::is_to_undo(&task, moment, &fresh.effects) {
+        // It had failed by lost leases, with nothing to undo as far as was known.
+        task.finished_ms = None;
+        task.expires_ms = None;
+        task.touch(moment.ms);
+        let to = EndsAs::Failed { restarts: true };
+        ending::compensate(&mut task, to, None, moment, &mut fresh.effects);
+        put = true;
     }
     if fresh.progress && task.attempts > 1 {
         task.attempts = 1;
