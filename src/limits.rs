@@ -27,6 +27,10 @@ pub const MAX_KEY_CHARS: usize = 255;
 /// Longest step, branch or function name.
 pub const MAX_NAME_BYTES: usize = 200;
 
+/// Longest path of a branch. With a name it stays below the 2,048 bytes that a key of an object's storage
+/// can have.
+pub const MAX_BRANCH_BYTES: usize = 1_000;
+
 /// Deepest nesting of a JSON body that a function reads.
 pub const MAX_JSON_DEPTH: usize = 128;
 

@@ -16,10 +16,12 @@ impl Ctx {
     /// [`Ctx::saved`]. What the function has done since it asked for its progress is not replayed
     /// any more, so a loop of a million turns costs the same to resume as one of ten.
     ///
-    /// Call [`Ctx::saved`] before the loop, and save at the end of each turn.
+    /// Call [`Ctx::saved`] before the loop, and save at the end of each turn, with nothing under way in
+    /// any branch.
     ///
     /// # Errors
-    /// Terminal if the cursor is too large (`cursor_too_large`) or has no JSON form.
+    /// Terminal if the cursor is too large (`cursor_too_large`) or has no JSON form, if something is
+    /// under way (`save_beside_work`), or if the loop has steps of too many names (`too_many_names`).
     ///
     /// ```
     /// use onceward::function::{Ctx, Failure, Function};
@@ -47,6 +49,10 @@ impl Ctx {
             return Err(Failure::terminal("cursor_too_large", message));
         }
         let run = &self.run;
+        if run.is_busy() {
+            let message = "something of this task is under way in another branch, and the saved progress would skip it; save when it has ended";
+            return Err(Failure::terminal("save_beside_work", message));
+        }
         let skips = run.skips();
         if skips.len() > limits::MAX_SKIPS {
             let (got, most) = (skips.len(), limits::MAX_SKIPS);

@@ -111,7 +111,7 @@ impl<T: Serialize + DeserializeOwned + 'static> IntoFuture for Step<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            check_name(&self.name)?;
+            check_name(&self.ctx.branch, &self.name)?;
             let run = Rc::clone(&self.ctx.run);
             let id = run.identify(&self.ctx.branch, &self.name);
             let undo = match self.undo {
@@ -167,7 +167,12 @@ fn no_choice(id: &StepId) -> Failure {
 }
 
 /// Refuses names that cannot be kept.
-pub(super) fn check_name(name: &str) -> Result<(), Failure> {
+pub(super) fn check_name(branch: &str, name: &str) -> Result<(), Failure> {
+    if branch.len() > limits::MAX_BRANCH_BYTES {
+        let (got, most) = (branch.len(), limits::MAX_BRANCH_BYTES);
+        let message = format!("the path of a branch has {got} bytes; it can have {most}");
+        return Err(Failure::terminal("branch_name", message));
+    }
     if name.is_empty() || name.len() > limits::MAX_NAME_BYTES {
         let message = format!(
             "a step's name has 1 to {} bytes; this one has {}",

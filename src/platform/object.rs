@@ -181,7 +181,7 @@ impl TaskObject {
             | Effect::PutStep(_)
             | Effect::ReopenStep(_)
             | Effect::PutCursor(_)
-            | Effect::DropCursor
+            | Effect::RewindCursor { .. }
             | Effect::PutLetter(_)
             | Effect::NewJournal { .. }
             | Effect::DropPayload

@@ -69,7 +69,8 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         signals: 0,
         children: Vec::new(),
         parents: begin.parent.into_iter().collect(),
-        debts: Debts::default(),
+        // Children that a task of this key began before may still have to hear of its cancellation.
+        debts: old.map_or_else(Debts::default, |t| t.debts.clone()),
         steer_op: None,
         outbox: Outbox::default(),
         // The old alarm may be used up by the run that places the tombstone: it is set anew.
@@ -187,6 +188,8 @@ fn revive(mut task: Task, begin: &Begin, mut effects: Vec<Effect>, moment: &Mome
     steer::revived(&mut task);
     task.begin_op = Some(begin.op.clone());
     let mut out = start(task, &begin.op, begin.claims, begin.hop, effects, moment);
+    // A flush comes last.
+    out.effects.sort_by_key(|e| matches!(e, Effect::Flush));
     if let super::effect::Next::Put(task) = &mut out.next {
         task.owe(moment.ms);
         // The alarm at the end of the lease guards the flush.

@@ -73,7 +73,8 @@ fn claimed(task: &Task, lease: &Lease) -> Claimed {
         generation: task.generation,
         attempt: task.attempts,
         hop: lease.hop,
-        resumed: task.claims > 1,
+        // A ticket may have gone to anybody, and a new generation may keep records of the old one.
+        resumed: task.claims > 1 || task.begin_op.as_ref() != Some(&lease.op),
         function: task.function.clone(),
         policy: task.policy.clone(),
         tenant: task.key.tenant.clone(),

@@ -342,6 +342,7 @@ impl World {
             | Effect::ReplaceInput(_)
             | Effect::PutAnswer(_)
             | Effect::PutCursor(_)
+            | Effect::RewindCursor { .. }
             | Effect::PutLetter(_)
             | Effect::PayDebts
             | Effect::Flush

@@ -171,6 +171,7 @@ fn follow(effect: Effect, stored: Option<&Stored>, after: &mut Vec<After>) {
         | Effect::PutStep(_)
         | Effect::ReopenStep(_)
         | Effect::PutCursor(_)
+        | Effect::RewindCursor { .. }
         | Effect::PutLetter(_)
         | Effect::NewJournal { .. }
         | Effect::DropPayload
