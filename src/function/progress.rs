@@ -49,11 +49,11 @@ impl Ctx {
             return Err(Failure::terminal("cursor_too_large", message));
         }
         let run = &self.run;
-        if run.is_busy() {
+        let skips = run.skips();
+        if !skips.is_empty() && run.is_busy() {
             let message = "something of this task is under way in another branch, and the saved progress would skip it; save when it has ended";
             return Err(Failure::terminal("save_beside_work", message));
         }
-        let skips = run.skips();
         if skips.len() > limits::MAX_SKIPS {
             let (got, most) = (skips.len(), limits::MAX_SKIPS);
             let message = format!(
