@@ -124,6 +124,8 @@ pub const MAX_ALARM_MS: u64 = 20 * 24 * 3_600_000;
 pub const INLINE_WAIT_MS: u64 = 1_000;
 /// Largest saved cursor.
 pub const MAX_CURSOR_BYTES: usize = 1 << 20;
+/// Names of steps that a saved cursor can skip.
+pub const MAX_SKIPS: usize = 1_000;
 /// Tries of one undo handler.
 pub const UNDO_TRIES: u32 = 5;
 /// First look at a child whose end has not been heard of; doubled up to [`CHILD_LOOK_MAX_MS`].
@@ -132,6 +134,14 @@ pub const CHILD_LOOK_MS: u64 = 30_000;
 pub const CHILD_LOOK_MAX_MS: u64 = 900_000;
 /// Longest wait that a `Retry-After` of another service is followed for.
 pub const MAX_RETRY_AFTER_MS: u64 = 3_600_000;
+
+/// Requests and messages of one slice on the paid plan, which allows 10,000 (Workers, limits); the
+/// rest is for what one step may send.
+pub const PAID_SUBREQUESTS: u32 = 9_000;
+/// Messages of one slice on the free plan, which allows 1,000 to the platform's own services.
+pub const FREE_SUBREQUESTS: u32 = 900;
+/// Requests to the outside of one slice on the free plan, which allows 50.
+pub const FREE_FETCHES: u32 = 45;
 
 /// Hops that one chain of continuations takes before the alarm goes on at depth 0; the platform
 /// stops a chain at 16.

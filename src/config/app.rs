@@ -4,6 +4,7 @@ use super::{ConfigProblem, Named, Source, is_route_name};
 use crate::types::Policy;
 use crate::webhook::Secret;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Collects functions and sources. Nothing is checked before [`Builder::build`].
 #[derive(Debug)]
@@ -72,6 +73,7 @@ impl<F: Named> Builder<F> {
             sources.entry(name).or_insert(source);
         }
         if problems.is_empty() {
+            let functions = Functions(Rc::new(functions));
             Ok(App { functions, sources })
         } else {
             Err(problems)
@@ -111,10 +113,28 @@ fn fit<F: Named>(source: &Source, functions: &BTreeMap<String, F>) -> Vec<String
         .collect()
 }
 
+/// All functions, by name. Cheap to clone: what runs beside a request takes it along.
+#[derive(Debug)]
+pub struct Functions<F>(Rc<BTreeMap<String, F>>);
+
+// Derived, it would ask for functions that can be cloned.
+impl<F> Clone for Functions<F> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<F> Functions<F> {
+    /// A function by its name.
+    pub fn get(&self, name: &str) -> Option<&F> {
+        self.0.get(name)
+    }
+}
+
 /// A checked configuration. Cheap to look things up in; made once per instance.
 #[derive(Debug)]
 pub struct App<F> {
-    functions: BTreeMap<String, F>,
+    functions: Functions<F>,
     sources: BTreeMap<String, Source>,
 }
 
@@ -124,6 +144,11 @@ impl<F: Named> App<F> {
         self.functions.get(name)
     }
 
+    /// All functions, to take along.
+    pub fn shared_functions(&self) -> Functions<F> {
+        self.functions.clone()
+    }
+
     /// A source by its name.
     pub fn source(&self, name: &str) -> Option<&Source> {
         self.sources.get(name)
@@ -131,7 +156,7 @@ impl<F: Named> App<F> {
 
     /// All functions, by name.
     pub fn functions(&self) -> impl Iterator<Item = &F> {
-        self.functions.values()
+        self.functions.0.values()
     }
 
     /// All sources, by name.

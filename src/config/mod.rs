@@ -19,7 +19,7 @@ mod app;
 mod problem;
 mod source;
 
-pub use app::{App, Builder};
+pub use app::{App, Builder, Functions};
 pub use problem::ConfigProblem;
 pub use source::Source;
 

@@ -1,162 +1,30 @@
 //! The context of a run: the author's whole world.
 
-use super::fetch::FetchStep;
+use super::engine::of_step;
+use super::fetch::{FetchStep, Fetched, Plain, deliver};
 use super::host::{Host, OutRequest};
+use super::run::{Busy, Run};
 use super::step::Step;
 use crate::limits;
-use crate::protocol::{Outcome, StepRecord};
-use crate::types::{Failure, Policy, StepId, TaskId};
-use futures::channel::oneshot;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use crate::types::{Failure, StepId, TaskId};
 use std::future::Future;
 use std::rc::Rc;
+use uuid::Uuid;
 
 /// Handed to a function when it is run. Cheap to clone.
 #[derive(Clone)]
 pub struct Ctx {
     pub(super) run: Rc<Run>,
-}
-
-/// One run of a function within one slice.
-pub(super) struct Run {
-    pub(super) host: Rc<dyn Host>,
-    pub(super) task_id: TaskId,
-    pub(super) key_generation: u64,
-    pub(super) attempt: u32,
-    pub(super) policy: Policy,
-    /// Host time at which the slice began.
-    pub(super) started_ms: u64,
-    /// What is recorded, by identity.
-    pub(super) journal: RefCell<BTreeMap<StepId, Outcome>>,
-    /// How often each name was met in this run.
-    met: RefCell<BTreeMap<String, u32>>,
-    /// Outcomes that the object has not been told of.
-    pub(super) unrecorded: RefCell<Vec<StepRecord>>,
-    /// Whether a record is on its way.
-    pub(super) recording: Cell<bool>,
-    /// Those who wait until everything is recorded.
-    barrier: RefCell<Vec<oneshot::Sender<()>>>,
-    /// Steps started in this slice.
-    started: Cell<u32>,
-    /// Set when a step does not fit into what is left of the slice.
-    pub(super) wants_suspend: Cell<bool>,
-    /// Whether this slice recorded a success.
-    pub(super) progressed: Cell<bool>,
-    /// Records made in this slice.
-    place: Cell<u32>,
-}
-
-impl Run {
-    pub(super) fn new(
-        host: Rc<dyn Host>,
-        task_id: TaskId,
-        claimed: &crate::protocol::Claimed,
-        started_ms: u64,
-        journal: Vec<StepRecord>,
-    ) -> Self {
-        Self {
-            host,
-            task_id,
-            key_generation: claimed.key_generation,
-            attempt: claimed.attempt,
-            policy: claimed.policy.clone(),
-            started_ms,
-            journal: RefCell::new(journal.into_iter().map(|r| (r.id, r.outcome)).collect()),
-            met: RefCell::default(),
-            unrecorded: RefCell::default(),
-            recording: Cell::new(false),
-            barrier: RefCell::default(),
-            started: Cell::new(0),
-            wants_suspend: Cell::new(false),
-            progressed: Cell::new(false),
-            place: Cell::new(0),
-        }
-    }
-
-    /// Milliseconds since the slice began.
-    pub(super) fn elapsed_ms(&self) -> u64 {
-        self.host.now_ms().saturating_sub(self.started_ms)
-    }
-
-    /// The latest time, since its begin, at which this slice can still tell the object anything.
-    pub(super) fn limit_ms(&self) -> u64 {
-        let cut = self.policy.slice_cut_ms;
-        cut - (cut / 5).min(limits::CUT_MARGIN_MS)
-    }
-
-    /// The identity of the next step of this name.
-    pub(super) fn identify(&self, name: &str) -> StepId {
-        let mut met = self.met.borrow_mut();
-        let count = met.entry(name.to_owned()).or_insert(0);
-        let id = StepId::new("", name, *count);
-        *count += 1;
-        id
-    }
-
-    /// Keeps an outcome for the next message to the object.
-    pub(super) fn keep(&self, id: StepId, outcome: Outcome, tries: u32) {
-        let place = self.place.get();
-        self.place.set(place + 1);
-        if matches!(outcome, Outcome::Value(_)) {
-            self.progressed.set(true);
-        }
-        self.journal
-            .borrow_mut()
-            .insert(id.clone(), outcome.clone());
-        self.unrecorded.borrow_mut().push(StepRecord {
-            place,
-            tries,
-            ..StepRecord::new(id, outcome)
-        });
-    }
-
-    /// Waits until everything that has happened is recorded: what comes next may depend on it.
-    pub(super) async fn recorded(&self) {
-        if self.unrecorded.borrow().is_empty() && !self.recording.get() {
-            return;
-        }
-        let (done, waiting) = oneshot::channel();
-        self.barrier.borrow_mut().push(done);
-        // The driver records when the function waits, and it drops the function if that fails.
-        if waiting.await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// Lets those go on who waited for the record.
-    pub(super) fn release(&self) {
-        for waiter in self.barrier.borrow_mut().drain(..) {
-            // Somebody who no longer waits needs no word.
-            let _ = waiter.send(());
-        }
-    }
-
-    /// Takes room for one new step, or has the slice suspended and never returns. The answer is how
-    /// long the step may take.
-    pub(super) async fn admit(&self, timeout_ms: u64) -> u64 {
-        self.recorded().await;
-        let first = self.started.get() == 0;
-        let elapsed = self.elapsed_ms();
-        let left = self.limit_ms().saturating_sub(elapsed);
-        if left == 0 {
-            // The driver ends this slice as soon as it gets to look at its clock.
-            std::future::pending::<()>().await;
-        }
-        let full = self.started.get() >= self.policy.steps_per_slice;
-        let late = elapsed >= self.policy.slice_budget_ms || timeout_ms > left;
-        if !first && (full || late) {
-            self.wants_suspend.set(true);
-            std::future::pending::<()>().await;
-        }
-        self.started.set(self.started.get() + 1);
-        timeout_ms.min(left).max(1)
-    }
+    /// Path of the branch; empty at the top.
+    pub(super) branch: Rc<str>,
 }
 
 impl Ctx {
     pub(super) fn new(run: Rc<Run>) -> Self {
-        Self { run }
+        Self {
+            run,
+            branch: Rc::from(""),
+        }
     }
 
     /// The id of the task.
@@ -166,7 +34,12 @@ impl Ctx {
 
     /// Which attempt this is: 1, 2, …; 1 again after progress.
     pub fn attempt(&self) -> u32 {
-        self.run.attempt
+        self.run.claimed.attempt
+    }
+
+    /// The generation of the task: grows whenever it starts over with an empty journal.
+    pub fn generation(&self) -> u64 {
+        self.run.claimed.generation
     }
 
     /// A named unit of work whose outcome is recorded once.
@@ -183,7 +56,7 @@ impl Ctx {
         self.step_scoped(name, move |_| work())
     }
 
-    /// Like [`Ctx::step`], for work that needs the step's derived key.
+    /// Like [`Ctx::step`], for work that needs the step's derived key or sends requests.
     pub fn step_scoped<T, F, Fut>(&self, name: &str, work: F) -> Step<T>
     where
         T: serde::Serialize + serde::de::DeserializeOwned + 'static,
@@ -198,9 +71,84 @@ impl Ctx {
         FetchStep::new(self, name, request)
     }
 
+    /// A named path for work beside other work. Steps in different branches never meet: each branch
+    /// counts the occurrences of its names for itself.
+    ///
+    /// ```
+    /// use onceward::function::{Ctx, Failure, Function};
+    ///
+    /// async fn both(ctx: Ctx, _: ()) -> Result<(u8, u8), Failure> {
+    ///     let (left, right) = (ctx.branch("left"), ctx.branch("right"));
+    ///     let a = async { left.step("count", || async { Ok(1) }).await };
+    ///     let b = async { right.step("count", || async { Ok(2) }).await };
+    ///     let (a, b): (Result<u8, Failure>, Result<u8, Failure>) = futures::join!(a, b);
+    ///     Ok((a?, b?))
+    /// }
+    /// # use onceward::testing::Bench;
+    /// # let mut bench = Bench::new(Function::new("both", both));
+    /// # bench.deliver("k", onceward::types::Input { body: b"null".to_vec(), ..Default::default() }).unwrap();
+    /// # bench.run_until_idle();
+    /// # assert_eq!(bench.answer("k").unwrap().body, b"[1,2]");
+    /// ```
+    #[must_use]
+    pub fn branch(&self, name: &str) -> Self {
+        self.within(&encoded(name))
+    }
+
+    /// A branch whose segment is already in its final form.
+    pub(super) fn within(&self, segment: &str) -> Self {
+        let path = if self.branch.is_empty() {
+            segment.to_owned()
+        } else {
+            format!("{}/{segment}", self.branch)
+        };
+        Self {
+            run: Rc::clone(&self.run),
+            branch: path.into(),
+        }
+    }
+
+    /// The derived key that the next step of this name will have: stable over attempts and crashes,
+    /// different between steps, occurrences, branches and tasks.
+    pub fn key(&self, step: &str) -> Uuid {
+        let id = self.run.upcoming(&self.branch, step);
+        id.derived_key(self.run.task_id, self.run.claimed.key_generation)
+    }
+
+    /// A UUID that is the same whenever the function comes here again, and costs no record: derived
+    /// from task, generation, branch and how many were drawn before.
+    ///
+    /// ```
+    /// use onceward::function::{Ctx, Failure, Function};
+    /// async fn ids(ctx: Ctx, _: ()) -> Result<bool, Failure> {
+    ///     Ok(ctx.uuid() != ctx.uuid() && ctx.random() != ctx.random())
+    /// }
+    /// # use onceward::testing::Bench;
+    /// # let mut bench = Bench::new(Function::new("ids", ids));
+    /// # bench.deliver("k", onceward::types::Input { body: b"null".to_vec(), ..Default::default() }).unwrap();
+    /// # bench.run_until_idle();
+    /// # assert_eq!(bench.answer("k").unwrap().body, b"true");
+    /// ```
+    pub fn uuid(&self) -> Uuid {
+        self.drawn("%uuid")
+    }
+
+    /// A number with 64 bits that look random: the same whenever the function comes here again, and no
+    /// record. Not a secret: whoever knows the task's id can compute it.
+    pub fn random(&self) -> u64 {
+        self.drawn("%random").as_u64_pair().0
+    }
+
+    fn drawn(&self, what: &str) -> Uuid {
+        let n = self.run.draw(&self.branch, what);
+        let id = StepId::new(&self.branch, what, n);
+        id.derived_key(self.run.task_id, self.run.claimed.generation)
+    }
+
     /// Waits inside the slice. Nothing is recorded; a run that starts again waits again.
     pub async fn pause(&self, ms: u64) {
         self.run.recorded().await;
+        let _busy = Busy::new(&self.run);
         // No slice lives that long, and timers of the platform take 31 bits at most.
         let longest = 2 * limits::PLATFORM_CUT_MS;
         self.run.host.sleep(ms.min(longest)).await;
@@ -213,23 +161,81 @@ impl Ctx {
     }
 
     /// Milliseconds since 1970 by the slice's clock. Not recorded: a run that starts again sees
-    /// another time.
+    /// another time. See [`Ctx::now`] for one that is.
     pub fn clock_ms(&self) -> u64 {
         self.run.host.now_ms()
     }
 }
 
+/// A branch name as a segment of a path: `/` and `%` are encoded, so that segments never run into
+/// each other, and a raw `%` is ours alone.
+fn encoded(name: &str) -> String {
+    name.replace('%', "%25").replace('/', "%2F")
+}
+
 /// What the work of a step may know of the step.
 #[derive(Clone)]
 pub struct StepScope {
-    pub(super) key: uuid::Uuid,
-    pub(super) host: Rc<dyn Host>,
+    key: Uuid,
+    task_id: TaskId,
+    id: StepId,
+    host: Rc<dyn Host>,
+    run: Rc<Run>,
 }
 
 impl StepScope {
+    pub(super) fn new(run: &Rc<Run>, id: &StepId) -> Self {
+        Self {
+            key: id.derived_key(run.task_id, run.claimed.key_generation),
+            task_id: run.task_id,
+            id: id.clone(),
+            host: Rc::clone(&run.host),
+            run: Rc::clone(run),
+        }
+    }
+
     /// The derived key: stable over attempts and crashes, different between steps, occurrences and
     /// tasks. Hand it to the service that the step calls.
-    pub fn key(&self) -> uuid::Uuid {
+    pub fn key(&self) -> Uuid {
         self.key
+    }
+
+    /// The task.
+    pub fn task_id(&self) -> TaskId {
+        self.task_id
+    }
+
+    /// Sends a request with the derived key as `Idempotency-Key`; a status outside 200–299 is a
+    /// failure.
+    ///
+    /// # Errors
+    /// Retryable for network errors, 408, 425, 429 and 5xx, terminal for everything else.
+    pub async fn fetch(&self, request: OutRequest) -> Result<Fetched, Failure> {
+        deliver(self, request, &Plain::default())
+            .await
+            .map_err(|failure| of_step(failure, &self.id))
+    }
+
+    /// The same, with any status taken for an answer.
+    ///
+    /// # Errors
+    /// When no answer came back.
+    pub async fn send(&self, request: OutRequest) -> Result<Fetched, Failure> {
+        let plain = Plain {
+            accept: Rc::new(|_| true),
+            ..Plain::default()
+        };
+        deliver(self, request, &plain)
+            .await
+            .map_err(|failure| of_step(failure, &self.id))
+    }
+
+    pub(super) fn host(&self) -> &Rc<dyn Host> {
+        &self.host
+    }
+
+    pub(super) fn count_request(&self) {
+        self.run.subrequests.set(self.run.subrequests.get() + 1);
+        self.run.fetches.set(self.run.fetches.get() + 1);
     }
 }

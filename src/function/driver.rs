@@ -1,20 +1,24 @@
 //! Runs a function for one slice, and tells the object what came of it.
 
-use super::ctx::{Ctx, Run};
+use super::ctx::Ctx;
 use super::handler::Function;
 use super::host::{CallError, Host};
+use super::report::{self, Last, Next};
+use super::run::Run;
+use super::undo::compensate;
 use crate::limits;
 use crate::protocol::{
-    Claimed, Finish, Outcome, Proof, Record, Reply, Standing, StepRecord, Suspend, Verdict,
+    Claimed, Cursor, Mismatch, NotUndone, Proof, Record, Reply, Standing, StepRecord, Wait,
 };
 use crate::types::{Answer, Failure, Input, TaskId, Token};
-use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 use std::any::Any;
-use std::future::{Future as _, poll_fn};
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 /// What a slice starts from.
 pub struct Slice {
@@ -28,6 +32,8 @@ pub struct Slice {
     pub input: Input,
     /// What is recorded so far.
     pub journal: Vec<StepRecord>,
+    /// The progress that was saved.
+    pub cursor: Option<Cursor>,
 }
 
 /// How a slice ended.
@@ -49,236 +55,256 @@ pub enum SliceEnd {
     Unreachable,
 }
 
-type Ended = Result<Result<Answer, Failure>, Box<dyn Any + Send>>;
+/// How the function, or the compensation in its place, ended.
+pub(super) enum Done {
+    Function(Result<Answer, Failure>),
+    Undone(Vec<NotUndone>),
+}
+
+/// What ended; a panic comes with what it was raised with.
+pub(super) type Ended = Result<Done, Box<dyn Any + Send>>;
+
+type Recording = LocalBoxFuture<'static, Result<Reply, CallError>>;
 
 enum Turn {
     Ended(Ended),
     Recorded(Box<Result<Reply, CallError>>),
     Record,
-    Suspend,
+    Suspend(Vec<Wait>),
+    Cancelled,
+    Mismatch(Box<Mismatch>),
     OutOfTime,
 }
 
-/// Runs `function` until it ends, its budget is used up, or the right to act is gone.
+/// Runs `function` until it ends, waits for longer, its budget is used up, or the right to act is
+/// gone.
 pub async fn run_slice(host: Rc<dyn Host>, function: &Function, slice: Slice) -> SliceEnd {
+    let hop = slice.claimed.hop;
+    let proof = slice.claimed.proof.clone();
+    let undoing = slice.claimed.undoing;
     let run = Rc::new(Run::new(
         Rc::clone(&host),
-        slice.task_id,
-        &slice.claimed,
-        slice.started_ms,
+        function.handlers(),
+        (slice.task_id, slice.claimed, slice.started_ms),
         slice.journal,
+        slice.cursor,
     ));
-    let proof = slice.claimed.proof;
-    let (last, record) = match drive(&host, &run, function, slice.input, &proof).await {
-        Ok(turn) => turn,
-        Err(end) => return end,
-    };
-    // Nothing of the function runs on while its end is reported.
-    if let Some(record) = record
-        && let Err(end) = settle(&run, record.await)
-    {
-        return end;
-    }
-    match last {
-        Last::Verdict(verdict) => finish(&*host, &run, proof, *verdict).await,
-        Last::Suspend => suspend(&*host, &run, proof, slice.claimed.hop).await,
-    }
-}
-
-/// Why a function is no longer run.
-enum Last {
-    Verdict(Box<Verdict>),
-    Suspend,
-}
-
-type Recording = LocalBoxFuture<'static, Result<Reply, CallError>>;
-
-/// Polls the function, and records what it has done whenever it waits. Comes back with the record
-/// that is still on its way, if any.
-async fn drive(
-    host: &Rc<dyn Host>,
-    run: &Rc<Run>,
-    function: &Function,
-    input: Input,
-    proof: &Proof,
-) -> Result<(Last, Option<Recording>), SliceEnd> {
-    let (function, ctx) = (function.clone(), Ctx::new(Rc::clone(run)));
-    // The call itself may panic before there is a future, so it is made inside.
-    let body = async move { function.run(ctx, input).await };
-    let mut body = Box::pin(AssertUnwindSafe(body).catch_unwind());
-    let mut recording: Option<Recording> = None;
-    let mut timer = host.sleep(run.limit_ms().saturating_sub(run.elapsed_ms()));
+    let mut driver = Driver::new(&host, run, function, slice.input, undoing, proof);
+    let mut suspends = 0;
     loop {
-        let turn = poll_fn(|cx| {
-            if let Some(record) = &mut recording
-                && let Poll::Ready(reply) = record.as_mut().poll(cx)
-            {
-                return Poll::Ready(Turn::Recorded(Box::new(reply)));
+        let last = match driver.drive().await {
+            Ok(last) => last,
+            Err(end) => return end,
+        };
+        suspends += 1;
+        match report::report(&*host, &driver.run, &driver.proof, last, (hop, suspends)).await {
+            Next::End(end) => return end,
+            Next::GoOn => {}
+        }
+    }
+}
+
+/// A function that runs, with everything that goes on beside it.
+struct Driver {
+    host: Rc<dyn Host>,
+    run: Rc<Run>,
+    proof: Proof,
+    body: Option<LocalBoxFuture<'static, Ended>>,
+    ended: Option<Ended>,
+    /// Work that is carried to its end, whoever waits for it.
+    tasks: FuturesUnordered<LocalBoxFuture<'static, ()>>,
+    recording: Option<(Recording, Vec<StepRecord>)>,
+    timer: LocalBoxFuture<'static, ()>,
+}
+
+impl Driver {
+    fn new(
+        host: &Rc<dyn Host>,
+        run: Rc<Run>,
+        function: &Function,
+        input: Input,
+        undoing: bool,
+        proof: Proof,
+    ) -> Self {
+        let (function, ctx) = (function.clone(), Ctx::new(Rc::clone(&run)));
+        let compensated = Rc::clone(&run);
+        // The call itself may panic before there is a future, so it is made inside.
+        let body = async move {
+            if undoing {
+                Done::Undone(compensate(compensated).await)
+            } else {
+                Done::Function(function.run(ctx, input).await)
             }
-            if let Poll::Ready(ended) = body.as_mut().poll(cx) {
-                return Poll::Ready(Turn::Ended(ended));
+        };
+        Self {
+            host: Rc::clone(host),
+            timer: host.sleep(run.limit_ms().saturating_sub(run.elapsed_ms())),
+            run,
+            proof,
+            body: Some(Box::pin(AssertUnwindSafe(body).catch_unwind())),
+            ended: None,
+            tasks: FuturesUnordered::new(),
+            recording: None,
+        }
+    }
+
+    /// Polls the function, and records what it has done whenever it waits.
+    async fn drive(&mut self) -> Result<Last, SliceEnd> {
+        loop {
+            let turn = poll_fn(|cx| self.turn(cx)).await;
+            let last = match turn {
+                Turn::Record => {
+                    self.record();
+                    continue;
+                }
+                Turn::Recorded(reply) => {
+                    self.recorded(*reply)?;
+                    continue;
+                }
+                Turn::Ended(ended) => Last::Ended(ended),
+                Turn::Suspend(waits) => Last::Suspend(waits),
+                Turn::Cancelled => Last::Cancelled,
+                Turn::Mismatch(mismatch) => Last::Mismatch(mismatch),
+                Turn::OutOfTime => Last::OutOfTime,
+            };
+            // Nothing of the function runs on while its end is reported.
+            if let Some((record, sent)) = self.recording.take() {
+                self.run.recording.set(false);
+                report::settle(&self.run, &sent, record.await)?;
+            }
+            return Ok(last);
+        }
+    }
+
+    fn record(&mut self) {
+        let record = report::next_record(&self.run, &self.proof);
+        let sent = record.steps.clone();
+        self.run.recording.set(true);
+        self.recording = Some((self.host.record(record), sent));
+    }
+
+    fn recorded(&mut self, reply: Result<Reply, CallError>) -> Result<(), SliceEnd> {
+        let sent = self.recording.take().map(|(_, sent)| sent);
+        self.run.recording.set(false);
+        report::settle(&self.run, &sent.unwrap_or_default(), reply)?;
+        if self.run.unrecorded.borrow().is_empty() && self.run.unsaved.borrow().is_none() {
+            self.run.release();
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        if let Some((record, _)) = &mut self.recording
+            && let Poll::Ready(reply) = record.as_mut().poll(cx)
+        {
+            return Poll::Ready(Turn::Recorded(Box::new(reply)));
+        }
+        loop {
+            self.poll_work(cx);
+            if let Some(turn) = self.next_turn() {
+                return Poll::Ready(turn);
+            }
+            if !self.settle_doubts() {
+                break;
+            }
+        }
+        if let Some(mismatch) = self.run.mismatch.borrow_mut().take() {
+            return Poll::Ready(Turn::Mismatch(Box::new(mismatch)));
+        }
+        self.timer.as_mut().poll(cx).map(|()| Turn::OutOfTime)
+    }
+
+    /// Polls the function and what it has begun, until nothing moves any more.
+    fn poll_work(&mut self, cx: &mut Context<'_>) {
+        loop {
+            self.tasks.extend(self.run.incoming.take());
+            while let Poll::Ready(Some(())) = self.tasks.poll_next_unpin(cx) {}
+            if let Some(body) = &mut self.body
+                && let Poll::Ready(ended) = body.as_mut().poll(cx)
+            {
+                // Dropped with all that it holds: what it has begun goes on.
+                self.body = None;
+                self.ended = Some(ended);
+            }
+            if self.run.incoming.borrow().is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// What is to be done now that nothing moves by itself.
+    fn next_turn(&mut self) -> Option<Turn> {
+        let run = &self.run;
+        let rests = self.tasks.is_empty() && run.busy.get() == 0 && self.recording.is_none();
+        if rests && let Some(ended) = self.ended.take() {
+            return Some(Turn::Ended(ended));
+        }
+        let unrecorded = !run.unrecorded.borrow().is_empty() || run.unsaved.borrow().is_some();
+        let awaited = !run.barrier.borrow().is_empty() || run.unsaved.borrow().is_some();
+        if rests && !awaited && run.doubts.borrow().is_empty() && self.body.is_some() {
+            if run.mismatch.borrow().is_some() {
+                return None;
+            }
+            if run.cancelled.get() && !run.claimed.undoing {
+                return Some(Turn::Cancelled);
             }
             if run.wants_suspend.get() {
-                return Poll::Ready(Turn::Suspend);
+                return Some(Turn::Suspend(Vec::new()));
             }
-            if recording.is_none() && !run.unrecorded.borrow().is_empty() {
-                return Poll::Ready(Turn::Record);
+            let waits = run.waits.borrow();
+            if !waits.is_empty() {
+                let waits = waits.values().map(|(wait, _)| wait.clone());
+                return Some(Turn::Suspend(waits.take(limits::MAX_WAITS).collect()));
             }
-            timer.as_mut().poll(cx).map(|()| Turn::OutOfTime)
-        })
-        .await;
-        let last = match turn {
-            Turn::Record => {
-                run.recording.set(true);
-                recording = Some(host.record(next_record(run, proof)));
-                continue;
-            }
-            Turn::Recorded(reply) => {
-                recording = None;
-                run.recording.set(false);
-                settle(run, *reply)?;
-                if run.unrecorded.borrow().is_empty() {
-                    run.release();
-                }
-                continue;
-            }
-            Turn::Suspend => Last::Suspend,
-            Turn::Ended(ended) => Last::Verdict(Box::new(verdict(&**host, ended))),
-            Turn::OutOfTime => Last::Verdict(Box::new(Verdict::Failed(out_of_time(run)))),
-        };
-        return Ok((last, recording));
-    }
-}
-
-fn verdict(host: &dyn Host, ended: Ended) -> Verdict {
-    match ended {
-        Ok(Ok(answer)) => match host.fit(answer) {
-            Ok(answer) => Verdict::Succeeded(answer),
-            Err(failure) => Verdict::Failed(failure),
-        },
-        Ok(Err(mut failure)) => {
-            if let Some(answer) = failure.answer.take() {
-                // An answer that cannot be stored is left out; the failure itself counts.
-                failure.answer = host.fit(*answer).ok().map(Box::new);
-            }
-            Verdict::Failed(failure.cut())
         }
-        Err(panic) => Verdict::Failed(Failure::retryable("panic", panic_text(&*panic)).cut()),
+        (self.recording.is_none() && unrecorded).then_some(Turn::Record)
+    }
+
+    /// Judges steps that were met while something of their branch on record was not: by now all that
+    /// could be met has been. True if one of them may go on.
+    fn settle_doubts(&mut self) -> bool {
+        let run = &self.run;
+        if run.busy.get() > 0 || self.recording.is_some() || run.doubts.borrow().is_empty() {
+            return false;
+        }
+        let mut released = false;
+        let doubts = run.doubts.take();
+        for (id, release) in doubts {
+            match run.unvisited(&id.branch) {
+                None => {
+                    released = true;
+                    // A step that was dropped meanwhile needs no word.
+                    let _ = release.send(());
+                }
+                Some(recorded) => {
+                    let difference = format!(
+                        "step {recorded} is on record, and the code comes to step {id} without it"
+                    );
+                    run.park(&recorded, Some(id.clone()), difference);
+                    run.doubts.borrow_mut().push((id, release));
+                }
+            }
+        }
+        if released {
+            // What was released may come to what the others lack.
+            run.mismatch.take();
+        }
+        released
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|s| (*s).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned());
-    format!(
-        "the function panicked: {}",
-        text.as_deref().unwrap_or("no message")
-    )
-}
-
-fn out_of_time(run: &Run) -> Failure {
-    Failure::retryable(
-        "slice_timeout",
-        format!(
-            "the slice ran into its limit of {} ms while the function was still busy",
-            run.policy.slice_cut_ms
-        ),
-    )
-}
-
-fn next_record(run: &Run, proof: &Proof) -> Record {
+/// What of a run is to be sent next.
+pub(super) fn batch(run: &Run, proof: &Proof) -> Record {
     let mut unrecorded = run.unrecorded.borrow_mut();
     let count = unrecorded.len().min(limits::MAX_RECORDS_PER_CALL);
+    let steps: Vec<StepRecord> = unrecorded.drain(..count).collect();
+    let last = unrecorded.is_empty();
     Record {
         proof: proof.clone(),
-        steps: unrecorded.drain(..count).collect(),
+        steps,
         known: Vec::new(),
-        cursor: None,
+        // Behind everything that it says has been done.
+        cursor: if last { run.unsaved.take() } else { None },
         known_cursor: None,
     }
-}
-
-/// What a reply to `record` means for the run.
-fn settle(run: &Run, reply: Result<Reply, CallError>) -> Result<(), SliceEnd> {
-    match reply {
-        Ok(Reply::Recorded {
-            stop: false,
-            winners,
-            ..
-        }) => {
-            let journal = run.journal.borrow();
-            let same =
-                |w: &StepRecord| journal.get(&w.id).is_none_or(|o: &Outcome| *o == w.outcome);
-            // An outcome of somebody else's that differs from what this run has already used.
-            if winners.iter().all(same) {
-                Ok(())
-            } else {
-                Err(SliceEnd::Stopped)
-            }
-        }
-        Ok(_) | Err(CallError::Gone) => Err(SliceEnd::Stopped),
-        Err(CallError::Unreachable(_)) => Err(SliceEnd::Unreachable),
-    }
-}
-
-async fn finish(host: &dyn Host, run: &Run, proof: Proof, verdict: Verdict) -> SliceEnd {
-    let own = match &verdict {
-        Verdict::Succeeded(answer) => Some(answer.clone()),
-        Verdict::Failed(failure) => failure.answer.as_deref().cloned(),
-        Verdict::Cancelled | Verdict::ContinueAs(_) | Verdict::Undone(_) => None,
-    };
-    if let Err(end) = drain(host, run, &proof).await {
-        return end;
-    }
-    let finish = Finish {
-        op: host.token(),
-        proof,
-        steps: run.unrecorded.take(),
-        known: Vec::new(),
-        verdict,
-    };
-    match host.finish(finish).await {
-        Ok(Reply::Stands(mut standing)) => {
-            if let (Some(stored), Some(own)) = (&mut standing.answer, own) {
-                stored.body = own.body;
-            }
-            SliceEnd::Ended(Box::new(standing))
-        }
-        Ok(_) | Err(CallError::Gone) => SliceEnd::Stopped,
-        Err(CallError::Unreachable(_)) => SliceEnd::Unreachable,
-    }
-}
-
-async fn suspend(host: &dyn Host, run: &Run, proof: Proof, hop: u32) -> SliceEnd {
-    if let Err(end) = drain(host, run, &proof).await {
-        return end;
-    }
-    let suspend = Suspend {
-        op: host.token(),
-        proof,
-        steps: run.unrecorded.take(),
-        known: Vec::new(),
-        progressed: run.progressed.get(),
-        hop,
-        n: 0,
-        waits: Vec::new(),
-        letters: Vec::new(),
-        mismatch: None,
-    };
-    match host.suspend(suspend).await {
-        Ok(Reply::Suspended { ticket, hop }) => SliceEnd::Suspended { ticket, hop },
-        Ok(_) | Err(CallError::Gone) => SliceEnd::Stopped,
-        Err(CallError::Unreachable(_)) => SliceEnd::Unreachable,
-    }
-}
-
-/// Records all but the last messageful, which goes with the end.
-async fn drain(host: &dyn Host, run: &Run, proof: &Proof) -> Result<(), SliceEnd> {
-    while run.unrecorded.borrow().len() > limits::MAX_RECORDS_PER_CALL {
-        let record = next_record(run, proof);
-        settle(run, host.record(record).await)?;
-    }
-    Ok(())
 }

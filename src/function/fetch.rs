@@ -3,13 +3,15 @@
 use super::ctx::{Ctx, StepScope};
 use super::host::{FetchError, OutRequest, OutResponse};
 use super::retry::Retry;
+use super::step::Step;
+use super::unknown::OnUnknown;
 use crate::limits;
 use crate::types::{Failure, Headers};
 use base64::Engine as _;
 use futures::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::future::IntoFuture;
+use std::future::{Future, IntoFuture};
 use std::rc::Rc;
 
 /// The recorded outcome of a request.
@@ -60,44 +62,92 @@ fn is_shallow(value: &Value, levels: usize) -> bool {
 
 type Accept = dyn Fn(u16) -> bool;
 
+/// How a request is sent and its answer judged.
+#[derive(Clone)]
+pub(super) struct Plain {
+    pub(super) accept: Rc<Accept>,
+    /// Field that carries the derived key.
+    pub(super) key_header: String,
+    /// Whether a status that is not accepted is worth another try.
+    pub(super) retryable: Rc<Accept>,
+}
+
+impl Default for Plain {
+    fn default() -> Self {
+        Self {
+            accept: Rc::new(|status| (200..300).contains(&status)),
+            key_header: IDEMPOTENCY_KEY.to_owned(),
+            retryable: Rc::new(|status| matches!(status, 408 | 425 | 429 | 500..=599)),
+        }
+    }
+}
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
 /// A request that has not been sent; `.await` sends it, once per record.
+///
+/// Without [`FetchStep::retry`] it is tried three times: after network errors, timeouts, 408, 425,
+/// 429 and 5xx. `Retry-After` is followed in both its forms, up to an hour. Redirects are not
+/// followed: they are answers like any other.
 #[must_use = "a request is not sent until it is awaited"]
 pub struct FetchStep {
-    ctx: Ctx,
-    name: String,
-    request: OutRequest,
-    retry: Retry,
-    timeout_ms: Option<u64>,
-    accept: Rc<Accept>,
+    step: Step<Fetched>,
+    plain: Rc<std::cell::RefCell<Plain>>,
 }
 
 impl FetchStep {
     pub(super) fn new(ctx: &Ctx, name: &str, request: OutRequest) -> Self {
+        let plain: Rc<std::cell::RefCell<Plain>> = Rc::default();
+        let how = Rc::clone(&plain);
+        let step = ctx.step_scoped(name, move |scope: StepScope| {
+            let (request, how) = (request.clone(), how.borrow().clone());
+            async move { deliver(&scope, request, &how).await }
+        });
         Self {
-            ctx: ctx.clone(),
-            name: name.to_owned(),
-            request,
-            retry: Retry::none(),
-            timeout_ms: None,
-            accept: Rc::new(|status| (200..300).contains(&status)),
+            step: step.retry(Retry::exponential(3)),
+            plain,
         }
     }
 
-    /// Tries again by this policy: network errors, timeouts and statuses that are not accepted.
+    /// Tries again by this policy when the failure is retryable.
     pub fn retry(mut self, retry: Retry) -> Self {
-        self.retry = retry;
+        self.step = self.step.retry(retry);
         self
     }
 
     /// Limits each try.
     pub fn timeout_ms(mut self, timeout_ms: u64) -> Self {
-        self.timeout_ms = Some(timeout_ms);
+        self.step = self.step.timeout_ms(timeout_ms);
         self
     }
 
     /// Which statuses count as success; without it 200–299.
-    pub fn accept(mut self, accept: impl Fn(u16) -> bool + 'static) -> Self {
-        self.accept = Rc::new(accept);
+    pub fn accept(self, accept: impl Fn(u16) -> bool + 'static) -> Self {
+        self.plain.borrow_mut().accept = Rc::new(accept);
+        self
+    }
+
+    /// Which statuses that are not accepted are worth another try; without it 408, 425, 429 and 5xx.
+    pub fn retry_on(self, retryable: impl Fn(u16) -> bool + 'static) -> Self {
+        self.plain.borrow_mut().retryable = Rc::new(retryable);
+        self
+    }
+
+    /// The field that carries the derived key, in place of `Idempotency-Key`. Its value is the bare key.
+    pub fn key_header(self, name: &str) -> Self {
+        name.clone_into(&mut self.plain.borrow_mut().key_header);
+        self
+    }
+
+    /// What to do if no answer came back; see [`Step::on_unknown`].
+    pub fn on_unknown(mut self, on_unknown: OnUnknown<Fetched>) -> Self {
+        self.step = self.step.on_unknown(on_unknown);
+        self
+    }
+
+    /// Names the handler that undoes the request; see [`Step::undo`].
+    pub fn undo<I: Serialize>(mut self, handler: &str, input: &I) -> Self {
+        self.step = self.step.undo(handler, input);
         self
     }
 }
@@ -107,46 +157,84 @@ impl IntoFuture for FetchStep {
     type IntoFuture = LocalBoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let (request, accept) = (self.request, self.accept);
-        let mut step = self
-            .ctx
-            .step_scoped(&self.name, move |scope| {
-                send(scope, request.clone(), Rc::clone(&accept))
-            })
-            .retry(self.retry);
-        if let Some(timeout_ms) = self.timeout_ms {
-            step = step.timeout_ms(timeout_ms);
-        }
-        step.into_future()
+        self.step.into_future()
     }
 }
 
-async fn send(
-    scope: StepScope,
+/// Sends a request with the derived key of the step, and judges the answer.
+pub(super) fn deliver(
+    scope: &StepScope,
     mut request: OutRequest,
-    accept: Rc<Accept>,
-) -> Result<Fetched, Failure> {
-    // A Structured Field string, as the header's draft asks for.
-    request
-        .headers
-        .set("idempotency-key", format!("\"{}\"", scope.key()));
-    let response = match scope.host.fetch(request).await {
-        Ok(response) => response,
-        Err(FetchError::Refused(why)) => return Err(Failure::terminal("target_refused", why)),
-        Err(FetchError::Network(why)) => return Err(Failure::retryable("network", why)),
-        Err(FetchError::TooLarge { limit_bytes }) => {
-            let message = format!("the response is larger than {limit_bytes} bytes");
-            return Err(Failure::terminal("outcome_too_large", message));
-        }
+    how: &Plain,
+) -> impl Future<Output = Result<Fetched, Failure>> + use<> {
+    let key = scope.key();
+    let value = if how.key_header.eq_ignore_ascii_case(IDEMPOTENCY_KEY) {
+        // A Structured Field string, as the header's draft asks for.
+        format!("\"{key}\"")
+    } else {
+        key.to_string()
     };
-    if !accept(response.status) {
+    request.headers.set(&how.key_header, value);
+    if request.headers.get("traceparent").is_none() {
+        request.headers.push("traceparent", traceparent(scope));
+    }
+    scope.count_request();
+    let (sent, how, host) = (
+        scope.host().fetch(request),
+        how.clone(),
+        Rc::clone(scope.host()),
+    );
+    async move {
+        let response = sent.await.map_err(not_answered)?;
+        if (how.accept)(response.status) {
+            return Ok(fetched(&response));
+        }
         let message = format!(
             "the target answered {}, which is not accepted",
             response.status
         );
-        return Err(Failure::retryable("status", message));
+        if !(how.retryable)(response.status) {
+            return Err(Failure::terminal("status", message));
+        }
+        let after = response.headers.get("retry-after");
+        Err(Failure {
+            retry_after_ms: after.and_then(|text| retry_after_ms(text, host.now_ms())),
+            ..Failure::retryable("status", message)
+        })
     }
-    Ok(fetched(&response))
+}
+
+fn not_answered(error: FetchError) -> Failure {
+    match error {
+        FetchError::Refused(why) => Failure::terminal("target_refused", why),
+        FetchError::Network(why) => Failure::retryable("network", why).with_unknown_effect(),
+        FetchError::TooLarge { limit_bytes } => {
+            let message = format!("the response is larger than {limit_bytes} bytes");
+            Failure::terminal("outcome_too_large", message).with_unknown_effect()
+        }
+    }
+}
+
+/// Trace context (W3C, version 00): the trace is the task, the parent is the step.
+fn traceparent(scope: &StepScope) -> String {
+    let trace = scope.task_id().to_string().replace('-', "");
+    let (_, span) = scope.key().as_u64_pair();
+    format!("00-{trace}-{:016x}-01", span.max(1))
+}
+
+/// `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.
+fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        let seconds = text.parse().unwrap_or(u64::MAX);
+        return Some(seconds.saturating_mul(1_000));
+    }
+    let at = jiff::fmt::rfc2822::DateTimeParser::new()
+        .relaxed_weekday(true)
+        .parse_timestamp(text)
+        .ok()?;
+    let at_ms = u64::try_from(at.as_millisecond()).ok()?;
+    Some(at_ms.saturating_sub(now_ms))
 }
 
 pub(super) fn fetched(response: &OutResponse) -> Fetched {
@@ -174,4 +262,22 @@ fn shown(headers: &Headers) -> serde_json::Map<String, Value> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_read_in_both_forms() {
+        assert_eq!(retry_after_ms("120", 0), Some(120_000));
+        assert_eq!(retry_after_ms(" 0 ", 0), Some(0));
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(retry_after_ms(date, 784_111_770_000), Some(7_000));
+        assert_eq!(retry_after_ms(date, 784_111_999_000), Some(0));
+        assert_eq!(retry_after_ms("99999999999999999999999", 0), Some(u64::MAX));
+        for text in ["", "-1", "1.5", "soon", "Sun, 06 Nov"] {
+            assert_eq!(retry_after_ms(text, 0), None, "{text:?}");
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! A function of the author, with its types erased: bytes in, answer out.
 
-use super::ctx::Ctx;
+use super::ctx::{Ctx, StepScope};
+use super::undo::{Handler, Undo};
 use crate::limits;
 use crate::types::{Answer, Failure, Input, Policy};
 use futures::future::LocalBoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 
@@ -28,6 +30,9 @@ pub struct Checked {
 type Run = dyn Fn(Ctx, Input) -> LocalBoxFuture<'static, Result<Answer, Failure>>;
 type Check = dyn Fn(&Input) -> Result<Checked, Vec<InputProblem>>;
 
+/// Undo handlers by name.
+pub(super) type Handlers = BTreeMap<String, Handler>;
+
 /// A function under its name. Cheap to clone.
 #[derive(Clone)]
 pub struct Function {
@@ -35,6 +40,7 @@ pub struct Function {
     policy: Policy,
     run: Rc<Run>,
     check: Rc<Check>,
+    handlers: Rc<Handlers>,
 }
 
 impl std::fmt::Debug for Function {
@@ -70,7 +76,46 @@ impl Function {
                 Ok(()) => Ok(Checked::default()),
                 Err(problem) => Err(vec![problem]),
             }),
+            handlers: Rc::default(),
         }
+    }
+
+    /// Adds a handler that undoes steps which name it. It gets what the author gave to
+    /// [`Step::undo`](super::Step::undo) and the outcome of the step; steps of which it is unknown
+    /// whether they happened are not given to it, but named as not undone.
+    ///
+    /// Handlers run after the function has failed for good or was cancelled, in reverse order of what
+    /// they undo. Each is a recorded step with a derived key of its own, and is tried five times.
+    #[must_use]
+    pub fn undo<I, O, F, Fut>(mut self, name: &str, handler: F) -> Self
+    where
+        I: DeserializeOwned + 'static,
+        O: DeserializeOwned + 'static,
+        F: Fn(StepScope, Undo<I, O>) -> Fut + 'static,
+        Fut: Future<Output = Result<(), Failure>> + 'static,
+    {
+        let handler = Handler::new(handler, false);
+        Rc::make_mut(&mut self.handlers).insert(name.to_owned(), handler);
+        self
+    }
+
+    /// Like [`Function::undo`], for a handler that can also undo what may not have happened:
+    /// then [`Undo::outcome`] is `None`.
+    #[must_use]
+    pub fn undo_unknown<I, O, F, Fut>(mut self, name: &str, handler: F) -> Self
+    where
+        I: DeserializeOwned + 'static,
+        O: DeserializeOwned + 'static,
+        F: Fn(StepScope, Undo<I, O>) -> Fut + 'static,
+        Fut: Future<Output = Result<(), Failure>> + 'static,
+    {
+        let handler = Handler::new(handler, true);
+        Rc::make_mut(&mut self.handlers).insert(name.to_owned(), handler);
+        self
+    }
+
+    pub(super) fn handlers(&self) -> Rc<Handlers> {
+        Rc::clone(&self.handlers)
     }
 
     /// Sets how it is run.

@@ -19,22 +19,36 @@
 mod child;
 mod ctx;
 mod driver;
+mod engine;
 mod fetch;
 mod handler;
 mod host;
+mod parallel;
+mod progress;
+mod report;
 mod retry;
+mod run;
+mod signal;
 mod step;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
+mod timing;
+mod undo;
+mod unknown;
+mod visits;
 
-pub use child::outcome_of;
+pub use child::{ChildStep, outcome_of};
 pub use ctx::{Ctx, StepScope};
 pub use driver::{Slice, SliceEnd, run_slice};
 pub use fetch::{FetchBody, FetchStep, Fetched};
 pub use handler::{Checked, FromInput, Function, InputProblem, IntoAnswer, Raw};
 pub use host::{CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse};
+pub use parallel::Contender;
 pub use retry::Retry;
+pub use signal::{SignalWait, is_signal_name};
 pub use step::Step;
+pub use undo::Undo;
+pub use unknown::OnUnknown;
 
 /// The words that authors need beside [`Ctx`].
 pub use crate::limits::MAX_NAME_BYTES;

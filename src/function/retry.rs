@@ -1,5 +1,7 @@
 //! How often a step is tried, and how long it waits in between.
 
+use crate::limits;
+
 /// A retry policy. The delay after try `n` is `initial_ms · factor^(n−1)`, at most `max_ms`, of which
 /// the share `jitter` is random; never 0.
 ///
@@ -22,6 +24,8 @@ pub struct Retry {
     pub max_ms: u64,
     /// Share of the delay that is random, 0 to 1.
     pub jitter: f64,
+    /// No try begins later than this after the first one began.
+    pub max_elapsed_ms: Option<u64>,
 }
 
 impl Retry {
@@ -33,6 +37,7 @@ impl Retry {
             factor: 2.0,
             max_ms: 60_000,
             jitter: 0.0,
+            max_elapsed_ms: None,
         }
     }
 
@@ -53,6 +58,34 @@ impl Retry {
             max_ms: delay_ms,
             ..Self::none()
         }
+    }
+
+    /// The delay after try `tries`, the first of which began `elapsed_ms` ago; `None` if there is no
+    /// further one. The other side may want to be left alone for longer (`retry_after_ms`): that is
+    /// followed up to an hour.
+    ///
+    /// ```
+    /// use onceward::function::Retry;
+    /// let retry = Retry { max_elapsed_ms: Some(10_000), ..Retry::constant(3, 1_000) };
+    /// assert_eq!(retry.next_delay_ms(1, 0, None, 0), Some(1_000));
+    /// assert_eq!(retry.next_delay_ms(1, 0, Some(5_000), 0), Some(5_000));
+    /// assert_eq!(retry.next_delay_ms(3, 0, None, 0), None);
+    /// assert_eq!(retry.next_delay_ms(1, 9_500, None, 0), None);
+    /// ```
+    pub fn next_delay_ms(
+        &self,
+        tries: u32,
+        elapsed_ms: u64,
+        retry_after_ms: Option<u64>,
+        random: u32,
+    ) -> Option<u64> {
+        if tries >= self.max_attempts {
+            return None;
+        }
+        let asked = retry_after_ms.map_or(0, |ms| ms.min(limits::MAX_RETRY_AFTER_MS));
+        let delay = self.delay_ms(tries, random).max(asked);
+        let late = |most: u64| elapsed_ms.saturating_add(delay) > most;
+        (!self.max_elapsed_ms.is_some_and(late)).then_some(delay)
     }
 
     /// The delay after try `tries` (1, 2, …). `random` is 0–1000; 1000 is the whole delay.
@@ -91,6 +124,7 @@ mod tests {
             factor: 2.0,
             max_ms: 60_000,
             jitter: 0.0,
+            max_elapsed_ms: None,
         };
         let delays: Vec<u64> = (1..=100).map(|n| retry.delay_ms(n, 0)).collect();
         assert_eq!(

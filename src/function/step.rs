@@ -1,27 +1,58 @@
-//! One step: replayed if it is recorded, else tried until it has an outcome.
+//! A step as the author writes it.
 
 use super::ctx::{Ctx, StepScope};
+use super::engine::{Engine, Work};
 use super::retry::Retry;
+use super::unknown::OnUnknown;
 use crate::limits;
-use crate::protocol::Outcome;
-use crate::types::{Failure, FailureKind, StepId};
-use futures::future::{Either, LocalBoxFuture, select};
+use crate::protocol::{Kind, UndoPlan};
+use crate::types::{Failure, StepId};
+use futures::future::LocalBoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-type Work = dyn Fn(StepScope) -> LocalBoxFuture<'static, Result<String, Failure>>;
-
 /// A step that has not begun; `.await` runs it.
+///
+/// ```
+/// use onceward::function::{Ctx, Failure, Function, OnUnknown, Retry, StepScope, Undo};
+///
+/// async fn order(ctx: Ctx, item: String) -> Result<String, Failure> {
+///     let goods = item.clone();
+///     let reserved: String = ctx
+///         .step("reserve", move || {
+///             let goods = goods.clone();
+///             async move { Ok(format!("one {goods}")) }
+///         })
+///         .retry(Retry::exponential(3))
+///         .timeout_ms(5_000)
+///         .on_unknown(OnUnknown::Fail)
+///         .undo("release", &item)
+///         .await?;
+///     Ok(reserved)
+/// }
+/// async fn release(_: StepScope, undo: Undo<String, String>) -> Result<(), Failure> {
+///     assert_eq!(undo.input, "book");
+///     Ok(())
+/// }
+/// let function = Function::new("order", order).undo("release", release);
+/// # use onceward::testing::Bench;
+/// # let mut bench = Bench::new(function);
+/// # bench.deliver("k", onceward::types::Input { body: br#""book""#.to_vec(), ..Default::default() }).unwrap();
+/// # bench.run_until_idle();
+/// # assert_eq!(bench.answer("k").unwrap().body, br#""one book""#);
+/// ```
 #[must_use = "a step does nothing until it is awaited"]
 pub struct Step<T> {
     ctx: Ctx,
     name: String,
-    work: Rc<Work>,
+    work: Work,
     retry: Retry,
     timeout_ms: Option<u64>,
+    on_unknown: OnUnknown<T>,
+    undo: Option<Result<(String, String), Failure>>,
     result: PhantomData<fn() -> T>,
 }
 
@@ -40,11 +71,14 @@ impl<T: Serialize + DeserializeOwned + 'static> Step<T> {
             }),
             retry: Retry::none(),
             timeout_ms: None,
+            on_unknown: OnUnknown::Retry,
+            undo: None,
             result: PhantomData,
         }
     }
 
-    /// Tries again by this policy when the failure is retryable.
+    /// Tries again by this policy when the failure is retryable. Tries used and the time of the next
+    /// one are recorded; a wait of more than a second suspends the task.
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
@@ -55,6 +89,20 @@ impl<T: Serialize + DeserializeOwned + 'static> Step<T> {
         self.timeout_ms = Some(timeout_ms);
         self
     }
+
+    /// What to do if the step was under way when the process died, or its answer never came. Anything
+    /// but [`OnUnknown::Retry`] records an intent before each try: one row more.
+    pub fn on_unknown(mut self, on_unknown: OnUnknown<T>) -> Self {
+        self.on_unknown = on_unknown;
+        self
+    }
+
+    /// Names the handler that undoes the step, and what it gets beside the step's outcome. Records an
+    /// intent before the first try: one row more.
+    pub fn undo<I: Serialize>(mut self, handler: &str, input: &I) -> Self {
+        self.undo = Some(to_json(input).map(|input| (handler.to_owned(), input)));
+        self
+    }
 }
 
 impl<T: Serialize + DeserializeOwned + 'static> IntoFuture for Step<T> {
@@ -63,32 +111,49 @@ impl<T: Serialize + DeserializeOwned + 'static> IntoFuture for Step<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let text = run(
-                &self.ctx,
-                &self.name,
-                &*self.work,
-                self.retry,
-                self.timeout_ms,
-            )
-            .await?;
-            serde_json::from_str(&text).map_err(|error| {
-                let message = format!(
-                    "the recorded outcome of step {:?} is not what the code now expects: {error}",
-                    self.name
-                );
-                Failure::terminal("outcome_mismatch", message)
-            })
+            check_name(&self.name)?;
+            let run = Rc::clone(&self.ctx.run);
+            let id = run.identify(&self.ctx.branch, &self.name);
+            let undo = match self.undo {
+                None => None,
+                Some(undo) => {
+                    let (handler, input) = undo?;
+                    if !run.handlers.contains_key(&handler) {
+                        return Err(no_handler(&handler, &id));
+                    }
+                    let key = id.derived_key(run.task_id, run.claimed.key_generation);
+                    let key = key.to_string();
+                    Some(UndoPlan {
+                        handler,
+                        input,
+                        key,
+                    })
+                }
+            };
+            let engine = Engine {
+                run,
+                id,
+                kind: Kind::Step,
+                work: self.work,
+                retry: self.retry,
+                timeout_ms: self.timeout_ms,
+                undo,
+                unknown: self.on_unknown.erase(),
+            };
+            read(&engine.outcome().await?, &self.name)
         })
     }
 }
 
-async fn run(
-    ctx: &Ctx,
-    name: &str,
-    work: &Work,
-    retry: Retry,
-    timeout_ms: Option<u64>,
-) -> Result<String, Failure> {
+fn no_handler(handler: &str, id: &StepId) -> Failure {
+    let message = format!(
+        "step {id} names the undo handler {handler:?}, which the function does not have; nothing was done"
+    );
+    Failure::terminal("no_such_handler", message)
+}
+
+/// Refuses names that cannot be kept.
+pub(super) fn check_name(name: &str) -> Result<(), Failure> {
     if name.is_empty() || name.len() > limits::MAX_NAME_BYTES {
         let message = format!(
             "a step's name has 1 to {} bytes; this one has {}",
@@ -97,92 +162,20 @@ async fn run(
         );
         return Err(Failure::terminal("step_name", message));
     }
-    let id = ctx.run.identify(name);
-    if let Some(outcome) = ctx.run.journal.borrow().get(&id) {
-        return replay(outcome, &id);
-    }
-    let wanted = timeout_ms.unwrap_or_else(|| ctx.run.policy.step_timeout_ms());
-    let allowed = ctx.run.admit(wanted).await;
-    let (result, tries) = attempt(ctx, &id, work, retry, allowed).await;
-    match result {
-        Ok(text) => {
-            ctx.run.keep(id, Outcome::Value(text.clone()), tries);
-            Ok(text)
-        }
-        Err(failure) => {
-            let mut failure = failure.cut();
-            failure.step = Some(id.clone());
-            ctx.run.keep(id, Outcome::Failed(failure.clone()), tries);
-            Err(failure)
-        }
-    }
+    Ok(())
 }
 
-fn replay(outcome: &Outcome, id: &StepId) -> Result<String, Failure> {
-    match outcome {
-        Outcome::Value(text) => Ok(text.clone()),
-        Outcome::Failed(failure) => Err(Failure {
-            step: Some(id.clone()),
-            ..failure.clone()
-        }),
-        Outcome::Open(_) => Err(Failure::retryable("open", "has no outcome yet")),
-    }
+/// Reads a recorded outcome.
+pub(super) fn read<T: DeserializeOwned>(text: &str, name: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = format!(
+            "the recorded outcome of step {name:?} is not what the code now expects: {error}"
+        );
+        Failure::terminal("outcome_mismatch", message)
+    })
 }
 
-/// Tries until there is an outcome. Waits between tries stay inside the slice; what does not fit ends
-/// the tries of this attempt.
-async fn attempt(
-    ctx: &Ctx,
-    id: &StepId,
-    work: &Work,
-    retry: Retry,
-    timeout_ms: u64,
-) -> (Result<String, Failure>, u32) {
-    let run = &ctx.run;
-    let scope = StepScope {
-        key: id.derived_key(run.task_id, run.key_generation),
-        host: Rc::clone(&run.host),
-    };
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let left = run.limit_ms().saturating_sub(run.elapsed_ms()).max(1);
-        let limit_ms = timeout_ms.min(left);
-        let timer = run.host.sleep(limit_ms);
-        let result = match select(work(scope.clone()), timer).await {
-            Either::Left((result, _)) => result.and_then(|text| within_limit(text, id)),
-            Either::Right(((), _)) => Err(Failure::retryable(
-                "step_timeout",
-                format!("step {id} did not end within {limit_ms} ms; its effect is unknown"),
-            )),
-        };
-        let Err(failure) = &result else {
-            return (result, tries);
-        };
-        if failure.kind == FailureKind::Terminal || tries >= retry.max_attempts {
-            return (result, tries);
-        }
-        let delay_ms = retry.delay_ms(tries, run.host.jitter());
-        if run.elapsed_ms().saturating_add(delay_ms) >= run.policy.slice_budget_ms {
-            return (result, tries);
-        }
-        run.host.sleep(delay_ms).await;
-    }
-}
-
-fn within_limit(text: String, id: &StepId) -> Result<String, Failure> {
-    if text.len() <= limits::MAX_OUTCOME_BYTES {
-        return Ok(text);
-    }
-    let message = format!(
-        "the outcome of step {id} has {} bytes; an outcome can have {}",
-        text.len(),
-        limits::MAX_OUTCOME_BYTES
-    );
-    Err(Failure::terminal("outcome_too_large", message))
-}
-
-fn to_json<T: Serialize>(value: &T) -> Result<String, Failure> {
+pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(|error| {
         Failure::terminal(
             "outcome_invalid",

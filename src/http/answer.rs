@@ -3,8 +3,9 @@
 //! | standing | webhook | call |
 //! |---|---|---|
 //! | not final, first delivery or `respond-async` | 202 | 202 |
-//! | not final, duplicate | 202 | 409 `task_in_progress` |
-//! | succeeded | the answer; its 5xx only if the source passes them, else 200 + document | the answer |
+//! | not final (compensating as well), duplicate | 202 | 409 `task_in_progress` |
+//! | asleep, waiting for a signal or longer | 202, at once | 409 `task_in_progress`, at once |
+//! | succeeded, also while it is undone | the answer; its 5xx only if the source passes them, else 200 + document | the answer |
 //! | failed for good, with an answer | as succeeded | the answer |
 //! | failed for good, without | 200 + document | 500 `task_failed` |
 //! | failed, resumable | 202 | 500 `task_failed` + Retry-After |
@@ -18,6 +19,7 @@ use super::code::Code;
 use super::document::TaskDocument;
 use super::prefer::Prefer;
 use super::problem::Problem;
+use super::waiting::WaitingDocument;
 use crate::protocol::{self, State, Waiting};
 use crate::types::Answer;
 use crate::types::time::rfc3339;
@@ -63,15 +65,23 @@ impl Standing {
     /// that it is forgotten: the fault is ours, and the answer a 503.
     pub fn of(standing: &protocol::Standing, now_ms: u64) -> Option<Self> {
         let answer = standing.answer.clone();
-        match &standing.summary.state {
-            _ if standing.summary.is_moving(now_ms) => Some(Self::Running),
+        let summary = &standing.summary;
+        if summary.is_undoing_success() {
+            return answer.map(|answer| Self::Succeeded { answer });
+        }
+        match &summary.state {
+            _ if summary.is_moving(now_ms) => Some(Self::Running),
             State::Running | State::Suspended(Waiting::Ready) => Some(Self::Running),
             State::Suspended(Waiting::BackingOff { due_ms }) => Some(Self::Waiting {
                 until_ms: Some(*due_ms),
             }),
-            State::Suspended(Waiting::For(_) | Waiting::CodeChanged(_)) => {
-                Some(Self::Waiting { until_ms: None })
+            State::Suspended(Waiting::For(_)) => {
+                let first = WaitingDocument::all(&summary.state).into_iter().next();
+                Some(Self::Waiting {
+                    until_ms: first.and_then(|wait| wait.until_ms),
+                })
             }
+            State::Suspended(Waiting::CodeChanged(_)) => Some(Self::Waiting { until_ms: None }),
             State::Cancelled => Some(Self::Cancelled),
             State::Succeeded => answer.map(|answer| Self::Succeeded { answer }),
             State::Failed { resumable: true } => Some(Self::FailedResumable),

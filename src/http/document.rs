@@ -1,8 +1,9 @@
 //! A task as JSON, for senders and operators.
 
+use super::waiting::{MismatchDocument, WaitingDocument};
 use crate::protocol::{State, Summary, Waiting};
 use crate::types::time::rfc3339;
-use crate::types::{Answer, StepId, TaskId, TaskKind};
+use crate::types::{Answer, TaskId, TaskKind};
 use serde::{Serialize, Serializer};
 
 /// Where a task stands.
@@ -25,38 +26,111 @@ pub enum TaskState {
     Cancelled,
 }
 
-/// What a suspended task waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitingFor {
-    /// A time that the function chose.
-    Sleep,
-    /// A signal.
-    Signal,
-    /// The next attempt.
-    Backoff,
-    /// The next slice.
-    NextSlice,
-    /// An operator: the code no longer fits the journal.
-    CodeChanged,
+impl TaskState {
+    /// Every state.
+    pub const ALL: &'static [Self] = &[
+        Self::Pending,
+        Self::Running,
+        Self::Suspended,
+        Self::Compensating,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// From what the object says of its task.
+    pub fn of(summary: &Summary) -> Self {
+        if summary.ending.is_some() {
+            return Self::Compensating;
+        }
+        match &summary.state {
+            State::Running => Self::Running,
+            State::Suspended(Waiting::Ready) if summary.claims == 0 => Self::Pending,
+            State::Suspended(_) => Self::Suspended,
+            State::Succeeded => Self::Succeeded,
+            // For every sender the key of a forgotten one is new; nobody is shown it.
+            State::Failed { .. } | State::Forgotten => Self::Failed,
+            State::Cancelled => Self::Cancelled,
+        }
+    }
+
+    /// The word used in documents, rows and logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Compensating => "compensating",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Reads the word.
+    ///
+    /// ```
+    /// use onceward::http::document::TaskState;
+    /// for state in TaskState::ALL {
+    ///     assert_eq!(TaskState::parse(state.as_str()), Some(*state));
+    /// }
+    /// ```
+    pub fn parse(word: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|state| state.as_str() == word)
+    }
 }
 
-/// What a suspended task waits for, and until when.
+/// What came of undoing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UndoneWord {
+    /// Everything was undone.
+    Complete,
+    /// Something was not, or it is not known; `not_undone` names it.
+    Partial,
+}
+
+impl UndoneWord {
+    /// The word used in documents and rows.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Partial => "partial",
+        }
+    }
+}
+
+/// What became of the wish to have the task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelWord {
+    /// It ends, or has ended, because of it.
+    Requested,
+    /// The task had succeeded before anybody could stop it.
+    TooLate,
+}
+
+impl CancelWord {
+    /// The word used in documents and rows.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Requested => "requested",
+            Self::TooLate => "too_late",
+        }
+    }
+}
+
+/// A step that was not undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct WaitingDocument {
-    /// What for.
-    #[serde(rename = "for")]
-    pub what: WaitingFor,
-    /// Its name, of a sleep or signal.
+pub struct NotUndoneDocument {
+    /// The step, if its name is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Not longer than this.
-    #[serde(
-        rename = "until",
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "maybe_time"
-    )]
-    pub until_ms: Option<u64>,
+    pub step: Option<String>,
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
 }
 
 /// Why the last attempt failed.
@@ -67,8 +141,8 @@ pub struct ErrorDocument {
     /// For people.
     pub message: String,
     /// The step that failed.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "maybe_step")]
-    pub step: Option<StepId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
 }
 
 /// A task. Milliseconds inside, RFC 3339 in the JSON; what isn't known is left out.
@@ -127,9 +201,27 @@ pub struct TaskDocument {
         serialize_with = "maybe_time"
     )]
     pub expires_ms: Option<u64>,
-    /// What it waits for.
+    /// What it waits for; of several, what comes first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<WaitingDocument>,
+    /// Everything that it waits for, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<WaitingDocument>,
+    /// How the code no longer fits the journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mismatch: Option<MismatchDocument>,
+    /// What came of undoing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undone: Option<UndoneWord>,
+    /// What was not undone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_undone: Vec<NotUndoneDocument>,
+    /// What became of the wish to have it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<CancelWord>,
+    /// Signals that nobody has waited for yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread_signals: Option<u32>,
     /// Why the last attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorDocument>,
@@ -160,6 +252,12 @@ impl TaskDocument {
             finished_ms: None,
             expires_ms: None,
             waiting: None,
+            waiting_for: Vec::new(),
+            mismatch: None,
+            undone: None,
+            not_undone: Vec::new(),
+            cancel: None,
+            unread_signals: None,
             error: None,
             answer_status: None,
             duplicates: Some(0),
@@ -168,37 +266,17 @@ impl TaskDocument {
 
     /// From what the object says of its task.
     pub fn of(summary: &Summary) -> Self {
-        let waiting = |what, until_ms| WaitingDocument {
-            what,
-            name: None,
-            until_ms,
+        let state = TaskState::of(summary);
+        let resumable = match &summary.state {
+            State::Failed { resumable } => Some(*resumable),
+            State::Forgotten => Some(false),
+            State::Running | State::Suspended(_) | State::Succeeded | State::Cancelled => None,
         };
-        let (state, resumable, waiting) = match &summary.state {
-            State::Running => (TaskState::Running, None, None),
-            State::Suspended(Waiting::Ready) => (
-                TaskState::Suspended,
-                None,
-                Some(waiting(WaitingFor::NextSlice, None)),
-            ),
-            State::Suspended(Waiting::BackingOff { due_ms }) => (
-                TaskState::Suspended,
-                None,
-                Some(waiting(WaitingFor::Backoff, Some(*due_ms))),
-            ),
-            State::Suspended(Waiting::For(_) | Waiting::CodeChanged(_)) => {
-                (TaskState::Suspended, None, None)
-            }
-            State::Cancelled => (TaskState::Cancelled, None, None),
-            State::Succeeded => (TaskState::Succeeded, None, None),
-            State::Failed { resumable } => (TaskState::Failed, Some(*resumable), None),
-            // For every sender the key is new; nobody is shown this one.
-            State::Forgotten => (TaskState::Failed, Some(false), None),
-        };
-        let error = summary.failure.as_ref().map(|failure| ErrorDocument {
-            code: failure.code.clone(),
-            message: failure.message.clone(),
-            step: failure.step.clone(),
-        });
+        let mut waits = WaitingDocument::all(&summary.state);
+        let waiting = waits.first().cloned();
+        if waits.len() < 2 {
+            waits.clear();
+        }
         Self {
             resumable,
             generation: summary.generation,
@@ -207,7 +285,13 @@ impl TaskDocument {
             finished_ms: summary.finished_ms,
             expires_ms: summary.expires_ms,
             waiting,
-            error,
+            waiting_for: waits,
+            mismatch: MismatchDocument::of(&summary.state),
+            undone: undone_word(summary),
+            not_undone: not_undone(summary),
+            cancel: cancel_word(summary),
+            unread_signals: Some(summary.unread).filter(|count| *count > 0),
+            error: error(summary),
             answer_status: summary.answer_status,
             duplicates: Some(summary.duplicates),
             ..Self::new(&summary.key, &summary.function, state, summary.created_ms)
@@ -232,6 +316,43 @@ impl TaskDocument {
     }
 }
 
+fn error(summary: &Summary) -> Option<ErrorDocument> {
+    let failure = summary.failure.as_ref()?;
+    Some(ErrorDocument {
+        code: failure.code.clone(),
+        message: failure.message.clone(),
+        step: failure.step.as_ref().map(ToString::to_string),
+    })
+}
+
+fn undone_word(summary: &Summary) -> Option<UndoneWord> {
+    let undone = summary.undone.as_ref()?;
+    Some(if undone.is_complete() {
+        UndoneWord::Complete
+    } else {
+        UndoneWord::Partial
+    })
+}
+
+fn cancel_word(summary: &Summary) -> Option<CancelWord> {
+    let cancel = summary.cancel.as_ref()?;
+    Some(if cancel.too_late {
+        CancelWord::TooLate
+    } else {
+        CancelWord::Requested
+    })
+}
+
+fn not_undone(summary: &Summary) -> Vec<NotUndoneDocument> {
+    let left = summary.undone.iter().flat_map(|undone| &undone.not_undone);
+    left.map(|left| NotUndoneDocument {
+        step: left.step.as_ref().map(ToString::to_string),
+        code: left.code.clone(),
+        message: left.message.clone(),
+    })
+    .collect()
+}
+
 fn id<S: Serializer>(id: &TaskId, out: S) -> Result<S::Ok, S::Error> {
     out.collect_str(id)
 }
@@ -243,17 +364,9 @@ fn time<S: Serializer>(at_ms: &u64, out: S) -> Result<S::Ok, S::Error> {
 }
 
 #[allow(clippy::ref_option)]
-fn maybe_time<S: Serializer>(at_ms: &Option<u64>, out: S) -> Result<S::Ok, S::Error> {
+pub(super) fn maybe_time<S: Serializer>(at_ms: &Option<u64>, out: S) -> Result<S::Ok, S::Error> {
     match at_ms {
         Some(at_ms) => time(at_ms, out),
-        None => out.serialize_none(),
-    }
-}
-
-#[allow(clippy::ref_option)]
-fn maybe_step<S: Serializer>(step: &Option<StepId>, out: S) -> Result<S::Ok, S::Error> {
-    match step {
-        Some(step) => out.collect_str(step),
         None => out.serialize_none(),
     }
 }

@@ -9,8 +9,8 @@
 //! | `prefer` | what the client prefers (RFC 7240) |
 //! | `headers` | which fields are stored with a task or an answer |
 //! | `answer` | what the sender gets, from where the task stands |
-//! | `document` | the task as JSON |
-//! | `object_call` | how Worker and object talk to each other |
+//! | `document`, `waiting` | the task as JSON |
+//! | `object_call`, `frame` | how Worker and object talk to each other |
 //! | `target` | which addresses a function may call |
 //! | `problem`, `code` | errors as problem documents (RFC 9457) |
 
@@ -19,6 +19,7 @@ pub mod answer;
 pub mod auth;
 pub mod code;
 pub mod document;
+mod frame;
 pub mod headers;
 pub mod object_call;
 pub mod prefer;
@@ -26,3 +27,4 @@ pub mod problem;
 pub mod route;
 pub mod seal;
 pub mod target;
+pub mod waiting;

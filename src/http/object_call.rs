@@ -11,61 +11,7 @@ use crate::protocol::{
 use crate::types::{Headers, Input, TaskId, Token};
 use serde::{Deserialize, Serialize};
 
-/// A JSON head and the bytes that go with it.
-///
-/// ```
-/// use onceward::http::object_call::Frame;
-/// let frame = Frame { head: b"{}".to_vec(), blobs: vec![vec![0, 255], Vec::new()] };
-/// assert_eq!(Frame::decode(&frame.encode()), Some(frame));
-/// assert_eq!(Frame::decode(&[0, 0, 0, 9, 1]), None);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
-    /// JSON.
-    pub head: Vec<u8>,
-    /// Bytes, in the order that the head implies.
-    pub blobs: Vec<Vec<u8>>,
-}
-
-impl Frame {
-    /// Each part behind its length in four bytes, big-endian.
-    ///
-    /// # Panics
-    /// Never: parts are limited to a few megabytes long before they come here.
-    pub fn encode(&self) -> Vec<u8> {
-        let parts = || std::iter::once(&self.head).chain(&self.blobs);
-        let mut out = Vec::with_capacity(parts().map(|p| p.len() + 4).sum());
-        for part in parts() {
-            let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
-            out.extend_from_slice(&length.to_be_bytes());
-            out.extend_from_slice(part);
-        }
-        out
-    }
-
-    /// The frame of these bytes; `None` if they are cut off or no frame at all.
-    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let mut parts = Vec::new();
-        while !bytes.is_empty() {
-            let (length, rest) = bytes.split_first_chunk::<4>()?;
-            let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
-            let (part, rest) = rest.split_at_checked(length)?;
-            parts.push(part.to_vec());
-            bytes = rest;
-        }
-        let mut parts = parts.into_iter();
-        Some(Self {
-            head: parts.next()?,
-            blobs: parts.collect(),
-        })
-    }
-
-    fn of(head: &impl Serialize, blobs: Vec<Vec<u8>>) -> Self {
-        // These types have string keys and finite numbers only, which always have a JSON form.
-        let head = serde_json::to_vec(head).unwrap_or_default();
-        Self { head, blobs }
-    }
-}
+pub use super::frame::Frame;
 
 /// What a Worker asks of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -300,6 +246,9 @@ pub enum Told {
         /// Whether it had come before.
         #[serde(default)]
         repeated: bool,
+        /// Where the task stands.
+        #[serde(default)]
+        standing: Option<Box<Standing>>,
     },
     /// Too many signals.
     MailboxFull,
@@ -325,6 +274,9 @@ pub enum Told {
         /// There is more; ask from behind this cell.
         #[serde(default)]
         more: Option<String>,
+        /// The generation that they belong to.
+        #[serde(default)]
+        generation: u64,
     },
     /// No such task.
     NotFound,

@@ -7,7 +7,7 @@ use super::ingress::Exchange;
 use super::log;
 use super::stub::{self, NoReply};
 use crate::http::code::Code;
-use crate::http::document::TaskDocument;
+use crate::http::document::{TaskDocument, TaskState};
 use crate::http::object_call::{Ask, Call, Told};
 use crate::http::problem::{Cause, Problem};
 use crate::limits;
@@ -118,7 +118,7 @@ pub(super) async fn forget(env: &Env, id: TaskId) -> Result<Answer, Problem> {
             Code::TaskInProgress,
             format!(
                 "The task is {}; only a task that has ended can be forgotten.",
-                sql::state_name(&standing.summary.state)
+                TaskState::of(&standing.summary).as_str()
             ),
         )
         .task(id)),
@@ -183,7 +183,7 @@ pub(super) async fn list(env: &Env, exchange: &Exchange) -> Result<Answer, Probl
     let shown: Vec<_> = rows
         .into_iter()
         .take(limit)
-        .filter_map(TaskRow::summary)
+        .filter_map(TaskRow::document)
         .collect();
     let next = shown.last().filter(|_| more).map(|last| {
         Cursor {
@@ -192,8 +192,7 @@ pub(super) async fn list(env: &Env, exchange: &Exchange) -> Result<Answer, Probl
         }
         .word()
     });
-    let tasks: Vec<TaskDocument> = shown.iter().map(TaskDocument::of).collect();
-    let mut document = json!({ "tasks": tasks });
+    let mut document = json!({ "tasks": shown });
     if let Some(next) = next {
         document["next_cursor"] = Value::String(next);
     }

@@ -1,5 +1,6 @@
 //! One delivery: begun, run or joined, answered.
 
+use super::Functions;
 use super::clock;
 use super::log;
 use super::slice::{self, Start};
@@ -25,6 +26,7 @@ pub(super) struct Delivery<'a> {
     pub(super) env: &'a Env,
     pub(super) ctx: &'a Context,
     pub(super) function: &'a Function,
+    pub(super) functions: Functions,
     pub(super) policy: Policy,
     pub(super) admitted: Admitted,
     pub(super) started_ms: u64,
@@ -76,6 +78,9 @@ impl Delivery<'_> {
                     policy: self.policy.clone(),
                     fingerprint: self.admitted.fingerprint.clone(),
                     input: self.admitted.input.clone(),
+                    claims: true,
+                    hop: 0,
+                    parent: None,
                 }),
                 input_headers: self.admitted.input.headers.clone(),
                 wait_ms: self.waits_ms().min(limits::MAX_JOIN_MS),
@@ -95,6 +100,7 @@ impl Delivery<'_> {
                 input_headers,
                 journal,
                 more,
+                cursor,
             } => {
                 let mut input = self.admitted.input.clone();
                 if let Some(headers) = input_headers {
@@ -109,6 +115,7 @@ impl Delivery<'_> {
                     input,
                     journal,
                     more,
+                    cursor,
                 };
                 self.run(start).await
             }
@@ -132,8 +139,9 @@ impl Delivery<'_> {
     async fn run(self, start: Start) -> Answer {
         let (done, ended) = oneshot::channel::<SliceEnd>();
         let (env, function) = (self.env.clone(), self.function.clone());
+        let functions = self.functions.clone();
         self.ctx.wait_until(async move {
-            let end = slice::run(env, function, start).await;
+            let end = slice::run(env, functions, function, start).await;
             // The sender may have got its 202 already.
             let _ = done.send(end);
         });

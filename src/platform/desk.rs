@@ -4,6 +4,7 @@ use super::clock;
 use super::log;
 use super::probe;
 use super::storage::ObjectStorage;
+use crate::limits;
 use crate::protocol::{self, Event, Moment};
 use crate::store::commit::{CommitError, Committed, Stored, commit};
 use crate::types::TaskId;
@@ -21,6 +22,8 @@ pub(super) struct Desk {
     pub(super) duplicates: Cell<u64>,
     /// Whether a flush is on its way.
     pub(super) flushing: Cell<bool>,
+    /// Whether other tasks are being told what they are owed.
+    pub(super) paying: Cell<bool>,
     /// Whether the alarm was looked at since this instance started.
     pub(super) looked: Cell<bool>,
 }
@@ -33,6 +36,7 @@ impl Desk {
             waiting: RefCell::default(),
             duplicates: Cell::new(0),
             flushing: Cell::new(false),
+            paying: Cell::new(false),
             looked: Cell::new(false),
         }
     }
@@ -44,6 +48,8 @@ impl Desk {
             ms: clock::now_ms(),
             fresh: clock::fresh(),
             duplicates,
+            // The commit looks it up.
+            undoable: false,
         };
         let committed = self
             .storage
@@ -76,7 +82,13 @@ impl Desk {
         let Some(stored) = Stored::load(&self.storage, id).ok().flatten() else {
             return Ok(());
         };
-        let due = protocol::next_due_ms(&stored.task).max(clock::now_ms() + 1);
+        let due = protocol::next_due_ms(&stored.task);
+        if due >= protocol::NEVER_MS {
+            // Only a signal or an operator makes it go on.
+            return Ok(());
+        }
+        let now = clock::now_ms();
+        let due = due.clamp(now + 1, now + limits::MAX_ALARM_MS);
         if alarm_ms.is_none_or(|at| at > due) {
             self.storage.set_alarm(due).await?;
             probe::count("object_rows", 1);

@@ -9,7 +9,7 @@ use crate::protocol::{Effect, Event, State, Task, Version};
 use crate::store::commit::{Committed, Stored};
 use crate::store::d1 as sql;
 use crate::store::d1::Statement;
-use crate::store::journal;
+use crate::store::journal::{self, Purpose};
 use crate::types::{History, TaskId};
 use serde::Deserialize;
 use serde_json::json;
@@ -100,13 +100,14 @@ async fn send(desk: &Desk, stored: &Stored) -> std::result::Result<Version, Stri
 
 fn wants_history(task: &Task) -> bool {
     match (&task.state, task.policy.history) {
-        (State::Failed { .. }, History::Full | History::FailedOnly)
+        (State::Failed { .. } | State::Cancelled, History::Full | History::FailedOnly)
         | (State::Succeeded, History::Full) => true,
         (
             State::Running
             | State::Suspended(_)
             | State::Succeeded
             | State::Failed { .. }
+            | State::Cancelled
             | State::Forgotten,
             _,
         ) => false,
@@ -117,10 +118,12 @@ async fn checkpoints(desk: &Desk, task: &Task) -> std::result::Result<(), String
     let mut after: Option<String> = None;
     loop {
         let (records, more) =
-            journal::page(&desk.storage, task.id(), after.as_deref()).map_err(|e| e.to_string())?;
+            journal::page(&desk.storage, task.id(), Purpose::Show, after.as_deref())
+                .map_err(|e| e.to_string())?;
         let mut batch: Vec<Statement> = Vec::new();
         let mut bytes = 0;
-        for record in &records {
+        // What has no outcome yet may get one: it would never be replaced.
+        for record in records.iter().filter(|r| r.outcome.is_settled()) {
             let statement = sql::checkpoint(task, record);
             let size: usize = statement.values.iter().map(sql::Value::size).sum();
             let full = batch.len() >= CHECKPOINTS_PER_BATCH || bytes + size > CHECKPOINT_BYTES;

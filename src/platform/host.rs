@@ -1,11 +1,16 @@
 //! The outside of a slice, on the platform.
 
+use super::Functions;
+use super::children;
 use super::clock;
 use super::outbound;
 use super::stub::{self, NoReply};
-use crate::function::{CallError, FetchError, Host, OutRequest, OutResponse};
+use crate::function::{
+    CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse,
+};
 use crate::http::headers;
 use crate::http::object_call::{Ask, Call, Reply as ObjectReply, Told};
+use crate::http::seal;
 use crate::protocol::{Finish, Record, Reply, Suspend};
 use crate::types::{Answer, Failure, TaskId, Token};
 use futures::future::LocalBoxFuture;
@@ -15,6 +20,8 @@ use worker::Env;
 /// The outside of one slice.
 pub(super) struct EdgeHost {
     pub(super) env: Env,
+    /// What children can be.
+    pub(super) functions: Functions,
     pub(super) task_id: TaskId,
     /// Messages are re-sent until then: shortly before the lease is over.
     pub(super) until_ms: u64,
@@ -50,7 +57,16 @@ fn understood(reply: ObjectReply) -> Result<Reply, CallError> {
         Told::Stands(standing) => Ok(Reply::Stands(*standing)),
         Told::Stale(standing) => Ok(Reply::Stale(*standing)),
         Told::InProgress(standing) => Ok(Reply::InProgress(*standing)),
-        Told::Recorded { stop, winners } => Ok(Reply::Recorded { stop, winners }),
+        Told::Recorded {
+            stop,
+            winners,
+            cancel,
+        } => Ok(Reply::Recorded {
+            stop,
+            winners,
+            cancel,
+        }),
+        Told::GoOn { records, now_ms } => Ok(Reply::GoOn { records, now_ms }),
         Told::Suspended { ticket, hop } => Ok(Reply::Suspended { ticket, hop }),
         Told::NotFound => Err(CallError::Gone),
         Told::Unavailable(why) => Err(CallError::Unreachable(why)),
@@ -59,6 +75,11 @@ fn understood(reply: ObjectReply) -> Result<Reply, CallError> {
         | Told::KeyCollision
         | Told::Refused
         | Told::Journal { .. }
+        | Told::Signalled { .. }
+        | Told::MailboxFull
+        | Told::Ended(_)
+        | Told::Planned(_)
+        | Told::NoSuchStep
         | Told::Done => Err(CallError::Unreachable(
             "an answer to another question".into(),
         )),
@@ -111,6 +132,28 @@ impl Host for EdgeHost {
 
     fn finish(&self, finish: Finish) -> LocalBoxFuture<'static, Result<Reply, CallError>> {
         self.ask(Ask::Finish(Box::new(finish)))
+    }
+
+    fn begin_child(
+        &self,
+        begin: ChildBegin,
+    ) -> LocalBoxFuture<'static, Result<ChildSays, CallError>> {
+        let (env, functions) = (self.env.clone(), self.functions.clone());
+        let until_ms = children::until_ms(self.until_ms);
+        Box::pin(async move { children::begin(&env, &functions, begin, until_ms).await })
+    }
+
+    fn look_at_child(
+        &self,
+        task_id: TaskId,
+    ) -> LocalBoxFuture<'static, Result<ChildSays, CallError>> {
+        let (env, until_ms) = (self.env.clone(), children::until_ms(self.until_ms));
+        Box::pin(async move { children::look(&env, task_id, until_ms).await })
+    }
+
+    fn signal_token(&self, name: &str, n: u32) -> Option<String> {
+        let secret = super::ingress::secret(&self.env, super::ingress::TOKEN)?;
+        seal::signal_token(&secret, self.task_id, name, n)
     }
 
     fn fit(&self, answer: Answer) -> Result<Answer, Failure> {

@@ -210,6 +210,7 @@ async fn deliver(
         env,
         ctx,
         function,
+        functions: app.shared_functions(),
         policy,
         admitted,
         started_ms: exchange.started_ms,
@@ -266,7 +267,13 @@ async fn go_on(
             "This release does not have the function.",
         ));
     };
-    ctx.wait_until(slice::go_on(env.clone(), function.clone(), order));
+    let functions = app.shared_functions();
+    ctx.wait_until(slice::go_on(
+        env.clone(),
+        functions,
+        function.clone(),
+        order,
+    ));
     Ok(Answer::json(202, &json!({})))
 }
 

@@ -18,9 +18,11 @@
 //! ```
 
 mod api;
+mod children;
 mod clock;
 mod cron;
 mod d1;
+mod debts;
 mod delivery;
 mod desk;
 #[cfg(feature = "entry")]
@@ -43,6 +45,9 @@ pub use object::TaskObject;
 
 /// A configuration that holds together.
 pub type App = crate::config::App<crate::function::Function>;
+
+/// All functions of a configuration.
+type Functions = crate::config::Functions<crate::function::Function>;
 
 /// One run of the scheduled jobs: cleaner and rescuer.
 pub async fn scheduled_tick(env: &worker::Env) {

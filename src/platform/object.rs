@@ -2,6 +2,7 @@
 #![allow(missing_docs)] // of what the macro makes
 
 use super::clock;
+use super::debts;
 use super::desk::Desk;
 use super::flush;
 use super::log;
@@ -11,8 +12,8 @@ use crate::http::object_call::{Ask, Call, Frame, Reply, Told};
 use crate::limits;
 use crate::protocol::{self, Effect, Event, Standing, Summary};
 use crate::store::commit::Stored;
-use crate::store::journal;
-use crate::types::TaskId;
+use crate::store::journal::{self, Purpose};
+use crate::types::{TaskId, Token};
 use futures::channel::oneshot;
 use serde_json::json;
 use std::rc::Rc;
@@ -62,6 +63,7 @@ impl DurableObject for TaskObject {
         for effect in committed.after {
             match effect {
                 Effect::Flush => flush::flush(&self.desk, id).await?,
+                Effect::PayDebts => debts::pay(&self.desk, id).await?,
                 Effect::Forget { version } => flush::forget(&self.desk, id, version).await?,
                 other => self.act(id, other, &committed.function),
             }
@@ -79,12 +81,48 @@ enum Expiry {
     Passed,
 }
 
+/// What of a message its answer depends on.
+struct Asked {
+    /// Of a delivery.
+    begin_op: Option<Token>,
+    wait_ms: u64,
+}
+
+impl Asked {
+    fn of(ask: &Ask) -> Self {
+        match ask {
+            Ask::Begin { begin, wait_ms, .. } => Self {
+                begin_op: Some(begin.op.clone()),
+                wait_ms: *wait_ms,
+            },
+            _ => Self {
+                begin_op: None,
+                wait_ms: 0,
+            },
+        }
+    }
+
+    /// A delivery has the input of the task that it begins.
+    fn brings_input(&self) -> bool {
+        self.begin_op.is_some()
+    }
+}
+
 /// A committed step, with what its effects need.
 struct Step {
     reply: protocol::Reply,
     stored: Option<Stored>,
     after: Vec<Effect>,
     function: String,
+}
+
+fn logged(what: &str, id: TaskId, result: Result<()>) {
+    if let Err(error) = result {
+        log::error(
+            what,
+            json!({"task_id": id.to_string(), "error": error.to_string()}),
+        );
+    }
 }
 
 impl TaskObject {
@@ -113,27 +151,25 @@ impl TaskObject {
                     selfcall::send_on(&desk.env, id, &ticket, hop, &function).await;
                 });
             }
+            Effect::PayDebts => self.state.wait_until(async move {
+                logged("debts", id, debts::pay(&desk, id).await);
+            }),
             Effect::Flush => self.state.wait_until(async move {
-                if let Err(error) = flush::flush(&desk, id).await {
-                    log::error(
-                        "flush",
-                        json!({"task_id": id.to_string(), "error": error.to_string()}),
-                    );
-                }
+                logged("flush", id, flush::flush(&desk, id).await);
             }),
             Effect::Forget { version } => self.state.wait_until(async move {
-                if let Err(error) = flush::forget(&desk, id, version).await {
-                    log::error(
-                        "forget",
-                        json!({"task_id": id.to_string(), "error": error.to_string()}),
-                    );
-                }
+                logged("forget", id, flush::forget(&desk, id, version).await);
             }),
             Effect::WakeJoined => desk.wake(),
+            // Carried out by the commit.
             Effect::PutInput(_)
+            | Effect::ReplaceInput(_)
             | Effect::PutAnswer(_)
             | Effect::PutStep(_)
             | Effect::ReopenStep(_)
+            | Effect::PutCursor(_)
+            | Effect::PutLetter(_)
+            | Effect::NewJournal { .. }
             | Effect::DropPayload
             | Effect::SetAlarm { .. } => {}
         }
@@ -141,24 +177,27 @@ impl TaskObject {
 
     async fn answer(&self, call: Call) -> Result<Reply> {
         let id = call.task_id;
-        let wait_ms = match &call.ask {
-            Ask::Begin { wait_ms, .. } | Ask::Look { wait_ms } => *wait_ms,
-            _ => 0,
-        };
-        let first = matches!(call.ask, Ask::Begin { .. });
-        let claims = first || matches!(call.ask, Ask::Claim(_));
+        let asked = Asked::of(&call.ask);
         let event = match call.ask {
-            Ask::Look { .. } => {
+            Ask::Look { wait_ms } => {
                 let reply = self.look(id, wait_ms, Expiry::Judged).await;
                 self.desk.look_after_alarm(id).await?;
                 return Ok(reply);
             }
-            Ask::Journal { after } => return Ok(self.journal(id, &after)),
+            Ask::Journal {
+                after,
+                undoing,
+                show,
+            } => return Ok(self.journal(id, &after, undoing, show)),
             Ask::Begin { begin, .. } => Event::Begin(begin),
             Ask::Claim(claim) => Event::Claim(claim),
             Ask::Record(record) => Event::Record(record),
             Ask::Suspend(suspend) => Event::Suspend(suspend),
             Ask::Finish(finish) => Event::Finish(finish),
+            Ask::Signal(signal) => Event::Signal(signal),
+            Ask::Cancel { op } => Event::Cancel { op },
+            Ask::Retry { retry, .. } => Event::Retry(retry),
+            Ask::Undo { op } => Event::Undo { op },
             Ask::Delete => Event::Delete,
             Ask::Poke => Event::Poke,
         };
@@ -177,14 +216,17 @@ impl TaskObject {
         }
         self.desk.look_after_alarm(id).await?;
         if let protocol::Reply::Stands(standing) = &step.reply
-            && first
+            && let Some(op) = &asked.begin_op
         {
-            self.desk.duplicates.set(self.desk.duplicates.get() + 1);
-            if standing.summary.is_moving(clock::now_ms()) && wait_ms > 0 {
-                return Ok(self.look(id, wait_ms, Expiry::Passed).await);
+            let began = step.stored.as_ref().and_then(|s| s.task.begin_op.as_ref());
+            if began != Some(op) {
+                self.desk.duplicates.set(self.desk.duplicates.get() + 1);
+            }
+            if standing.summary.is_moving(clock::now_ms()) && asked.wait_ms > 0 {
+                return Ok(self.look(id, asked.wait_ms, Expiry::Passed).await);
             }
         }
-        Ok(self.told(id, step.reply, step.stored.as_ref(), claims))
+        Ok(self.told(step.reply, step.stored.as_ref(), &asked))
     }
 
     /// Where the task stands; waits for its end if it is moving.
@@ -227,11 +269,7 @@ impl TaskObject {
         if expired || matches!(stored.task.state, protocol::State::Forgotten) {
             return Reply::of(Told::NotFound);
         }
-        let answer = stored
-            .task
-            .answer
-            .clone()
-            .filter(|_| stored.task.is_final());
+        let answer = stored.task.answer.clone().filter(|_| stored.task.answers());
         let body = match &answer {
             Some(_) => match stored.answer_body(&self.desk.storage) {
                 Ok(body) => body,
@@ -245,20 +283,36 @@ impl TaskObject {
         }
     }
 
-    fn journal(&self, id: TaskId, after: &str) -> Reply {
-        match journal::page(&self.desk.storage, id, Some(after)) {
-            Ok((records, more)) => Reply::of(Told::Journal { records, more }),
+    fn journal(&self, id: TaskId, after: &str, undoing: bool, show: bool) -> Reply {
+        let storage = &self.desk.storage;
+        let after = Some(after).filter(|after| !after.is_empty());
+        let purpose = match (show, undoing) {
+            (true, _) => Purpose::Show,
+            (false, true) => Purpose::Undoing,
+            (false, false) => Purpose::Replay,
+        };
+        let read = Stored::load(storage, id).and_then(|stored| {
+            let known = stored.filter(|stored| {
+                let forgotten = matches!(stored.task.state, protocol::State::Forgotten);
+                let expired = show && stored.task.is_expired(clock::now_ms());
+                !forgotten && !expired
+            });
+            let Some(stored) = known else { return Ok(None) };
+            let page = journal::page(storage, id, purpose, after)?;
+            Ok(Some((page, stored.task.generation)))
+        });
+        match read {
+            Ok(Some(((records, more), generation))) => Reply::of(Told::Journal {
+                records,
+                more,
+                generation,
+            }),
+            Ok(None) => Reply::of(Told::NotFound),
             Err(error) => Reply::of(Told::Unavailable(error.to_string())),
         }
     }
 
-    fn told(
-        &self,
-        id: TaskId,
-        reply: protocol::Reply,
-        stored: Option<&Stored>,
-        claims: bool,
-    ) -> Reply {
+    fn told(&self, reply: protocol::Reply, stored: Option<&Stored>, asked: &Asked) -> Reply {
         use protocol::Reply as R;
         let stands = |told: fn(Box<Standing>) -> Told, standing: Standing| match stored {
             Some(stored) => self.standing(stored, self.summary(stored), Expiry::Passed, told),
@@ -266,39 +320,73 @@ impl TaskObject {
         };
         match reply {
             R::Claimed(claimed) => match stored {
-                Some(stored) if claims && claimed.resumed => self.resumed(id, claimed, stored),
+                Some(stored) if claimed.resumed || !asked.brings_input() => {
+                    self.resumed(claimed, stored)
+                }
                 _ => Reply::of(Told::Claimed {
                     claimed,
                     input_headers: None,
                     journal: Vec::new(),
                     more: None,
+                    cursor: None,
                 }),
             },
             R::Stands(standing) => stands(Told::Stands, standing),
             R::Stale(standing) => stands(Told::Stale, standing),
             R::InProgress(standing) => stands(Told::InProgress, standing),
+            R::Ended(standing) => stands(Told::Ended, standing),
             R::KeyReused => Reply::of(Told::KeyReused),
             R::KeyCollision => Reply::of(Told::KeyCollision),
             R::Refused => Reply::of(Told::Refused),
-            R::Recorded { stop, winners } => Reply::of(Told::Recorded { stop, winners }),
+            R::Recorded {
+                stop,
+                winners,
+                cancel,
+            } => Reply::of(Told::Recorded {
+                stop,
+                winners,
+                cancel,
+            }),
+            R::GoOn { records, now_ms } => Reply::of(Told::GoOn { records, now_ms }),
             R::Suspended { ticket, hop } => Reply::of(Told::Suspended { ticket, hop }),
+            R::Signalled { repeated } => Reply::of(Told::Signalled {
+                repeated,
+                standing: stored.map(|stored| {
+                    Box::new(Standing {
+                        summary: self.summary(stored),
+                        answer: None,
+                    })
+                }),
+            }),
+            R::MailboxFull => Reply::of(Told::MailboxFull),
+            R::Planned(plan) => Reply::of(Told::Planned(plan)),
+            R::NoSuchStep => Reply::of(Told::NoSuchStep),
             R::NotFound => Reply::of(Told::NotFound),
             R::Done => Reply::of(Told::Done),
         }
     }
 
-    /// A claim of a task that has begun before: with its input and the first page of its journal.
-    fn resumed(&self, id: TaskId, claimed: Box<protocol::Claimed>, stored: &Stored) -> Reply {
-        let read = stored
-            .input_body(&self.desk.storage)
-            .and_then(|body| Ok((body, journal::page(&self.desk.storage, id, None)?)));
+    /// A claim of a task that has begun before, or by somebody who does not have its input: with the
+    /// input and the first page of its journal.
+    fn resumed(&self, claimed: Box<protocol::Claimed>, stored: &Stored) -> Reply {
+        let (storage, id) = (&self.desk.storage, stored.task.id());
+        let purpose = if claimed.undoing {
+            Purpose::Undoing
+        } else {
+            Purpose::Replay
+        };
+        let read = stored.input_body(storage).and_then(|body| {
+            let page = journal::page(storage, id, purpose, None)?;
+            Ok((body, page, journal::cursor(storage, id)?))
+        });
         match read {
-            Ok((body, (journal, more))) => Reply {
+            Ok((body, (journal, more), cursor)) => Reply {
                 told: Told::Claimed {
                     claimed,
                     input_headers: Some(stored.input_headers.clone()),
                     journal,
                     more,
+                    cursor,
                 },
                 body,
             },

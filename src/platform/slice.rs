@@ -1,14 +1,16 @@
 //! One slice: from a granted claim to its end.
 
+use super::Functions;
 use super::clock;
 use super::host::EdgeHost;
 use super::log;
 use super::selfcall::{self, Continue};
 use super::stub;
 use crate::function::{Function, Slice, SliceEnd, run_slice};
+use crate::http::document::TaskState;
 use crate::http::object_call::{Ask, Call, Told};
 use crate::limits;
-use crate::protocol::{Claim, Claimed, StepRecord};
+use crate::protocol::{Claim, Claimed, Cursor, StepRecord};
 use crate::types::{Input, TaskId};
 use serde_json::json;
 use std::cell::Cell;
@@ -25,6 +27,8 @@ pub(super) struct Start {
     pub(super) journal: Vec<StepRecord>,
     /// Where the rest of the journal begins.
     pub(super) more: Option<String>,
+    /// The progress that the author has saved.
+    pub(super) cursor: Option<Cursor>,
 }
 
 impl Start {
@@ -36,7 +40,12 @@ impl Start {
 }
 
 /// Runs a function for one slice, and sends its task on if it is not done.
-pub(super) async fn run(env: Env, function: Function, mut start: Start) -> SliceEnd {
+pub(super) async fn run(
+    env: Env,
+    functions: Functions,
+    function: Function,
+    mut start: Start,
+) -> SliceEnd {
     let until_ms = start.until_ms();
     if !load_journal(&env, &mut start, until_ms).await {
         return SliceEnd::Unreachable;
@@ -48,6 +57,7 @@ pub(super) async fn run(env: Env, function: Function, mut start: Start) -> Slice
     );
     let host = Rc::new(EdgeHost {
         env: env.clone(),
+        functions,
         task_id,
         until_ms,
         records: Cell::new(0),
@@ -61,6 +71,7 @@ pub(super) async fn run(env: Env, function: Function, mut start: Start) -> Slice
         started_ms: start.started_ms,
         input: start.input,
         journal: start.journal,
+        cursor: start.cursor,
     };
     let running = run_slice(host, &function, slice);
     // Local engines let a slice run for ever; the lab build ends it as the platform would, without a word.
@@ -71,7 +82,7 @@ pub(super) async fn run(env: Env, function: Function, mut start: Start) -> Slice
     #[cfg(not(feature = "lab"))]
     let end = running.await;
     let how = match &end {
-        SliceEnd::Ended(standing) => crate::store::d1::state_name(&standing.summary.state),
+        SliceEnd::Ended(standing) => TaskState::of(&standing.summary).as_str(),
         SliceEnd::Suspended { .. } => "suspended",
         SliceEnd::Stopped => "stopped",
         SliceEnd::Unreachable => "unreachable",
@@ -97,10 +108,14 @@ async fn load_journal(env: &Env, start: &mut Start, until_ms: u64) -> bool {
     while let Some(after) = start.more.take() {
         let call = Call {
             task_id: start.task_id,
-            ask: Ask::Journal { after },
+            ask: Ask::Journal {
+                after,
+                undoing: start.claimed.undoing,
+                show: false,
+            },
         };
         match stub::ask(env, &call, until_ms).await.map(|r| r.told) {
-            Ok(Told::Journal { records, more }) => {
+            Ok(Told::Journal { records, more, .. }) => {
                 start.journal.extend(records);
                 start.more = more;
             }
@@ -111,7 +126,7 @@ async fn load_journal(env: &Env, start: &mut Start, until_ms: u64) -> bool {
 }
 
 /// Claims a ticket that came with a continuation, and runs the slice that it grants.
-pub(super) async fn go_on(env: Env, function: Function, order: Continue) {
+pub(super) async fn go_on(env: Env, functions: Functions, function: Function, order: Continue) {
     let started_ms = clock::now_ms();
     let call = Call {
         task_id: order.task_id,
@@ -138,6 +153,7 @@ pub(super) async fn go_on(env: Env, function: Function, order: Continue) {
             input_headers,
             journal,
             more,
+            cursor,
         } => {
             let start = Start {
                 task_id: order.task_id,
@@ -149,8 +165,9 @@ pub(super) async fn go_on(env: Env, function: Function, order: Continue) {
                 },
                 journal,
                 more,
+                cursor,
             };
-            run(env, function, start).await;
+            run(env, functions, function, start).await;
         }
         _ => log::info(
             "claim_refused",

@@ -56,7 +56,15 @@ pub(super) async fn ask(env: &Env, call: &Call, until_ms: u64) -> Result<Reply, 
 fn is_slices(ask: &Ask) -> bool {
     match ask {
         Ask::Record(_) | Ask::Suspend(_) | Ask::Finish(_) | Ask::Journal { .. } => true,
-        Ask::Begin { .. } | Ask::Claim(_) | Ask::Look { .. } | Ask::Delete | Ask::Poke => false,
+        Ask::Begin { .. }
+        | Ask::Claim(_)
+        | Ask::Look { .. }
+        | Ask::Signal(_)
+        | Ask::Cancel { .. }
+        | Ask::Retry { .. }
+        | Ask::Undo { .. }
+        | Ask::Delete
+        | Ask::Poke => false,
     }
 }
 

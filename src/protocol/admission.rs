@@ -1,7 +1,8 @@
 //! What a delivery meets.
 
+use super::effect::{Effect, Reply, Transition};
 use super::ending;
-use super::event::{Begin, Effect, Moment, Reply, Transition};
+use super::event::{Begin, Moment};
 use super::lease;
 use super::schedule;
 use super::steer;
@@ -189,7 +190,7 @@ fn revive(mut task: Task, begin: &Begin, mut effects: Vec<Effect>, moment: &Mome
     steer::revived(&mut task);
     task.begin_op = Some(begin.op.clone());
     let mut out = start(task, &begin.op, begin.claims, begin.hop, effects, moment);
-    if let super::event::Next::Put(task) = &mut out.next {
+    if let super::effect::Next::Put(task) = &mut out.next {
         task.owe(moment.ms);
         // The alarm at the end of the lease guards the flush.
         task.outbox.next_ms = moment.ms + task.policy.lease_ms;

@@ -1,6 +1,7 @@
 //! What other tasks still have to be told: parents of the end, children of a cancellation.
 
-use super::event::{Moment, Reply, Transition};
+use super::effect::{Reply, Transition};
+use super::event::Moment;
 use super::outbox::flush_backoff_ms;
 use super::task::{Debt, Task};
 

@@ -1,6 +1,7 @@
 //! How a task ends: undone first, if there is something to undo; its parents told.
 
-use super::event::{Effect, Moment, Reply, Transition};
+use super::effect::{Effect, Reply, Transition};
+use super::event::Moment;
 use super::lease;
 use super::summary::Standing;
 use super::task::{Debt, State, Task};

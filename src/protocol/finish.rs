@@ -1,7 +1,8 @@
 //! How an attempt ends.
 
+use super::effect::{Effect, Reply, Transition};
 use super::ending::{self, EndsAs, compensate, end, is_undoable};
-use super::event::{Effect, Finish, Moment, Reply, Transition, Verdict};
+use super::event::{Finish, Moment, Verdict};
 use super::journal;
 use super::lease::{self, Standing as Proven};
 use super::schedule::attempt_backoff_ms;

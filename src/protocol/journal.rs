@@ -1,6 +1,7 @@
 //! What is recorded, once.
 
-use super::event::{Effect, Moment, Next, Record, Reply, Transition};
+use super::effect::{Effect, Next, Reply, Transition};
+use super::event::{Moment, Record};
 use super::lease::{self, Standing as Proven};
 use super::summary::Standing;
 use super::task::{Child, Task};

@@ -1,6 +1,7 @@
 //! Who may act. Fences and tokens are compared here and nowhere else.
 
-use super::event::{Claim, Claimed, Effect, Moment, Proof, Reply, Transition};
+use super::effect::{Effect, Reply, Transition};
+use super::event::{Claim, Claimed, Moment, Proof};
 use super::task::{Lease, State, Task, Ticket};
 use super::waits::Waiting;
 use crate::limits;

@@ -1,6 +1,7 @@
 //! Signals: kept in order, each once, until somebody waits for them.
 
-use super::event::{Effect, Moment, Reply, Transition};
+use super::effect::{Effect, Reply, Transition};
+use super::event::Moment;
 use super::journal::{Kind, Outcome, StepRecord};
 use super::lease;
 use super::summary::Standing;

@@ -22,6 +22,7 @@
 
 mod admission;
 mod debts;
+mod effect;
 mod ending;
 mod event;
 mod finish;
@@ -37,10 +38,10 @@ mod suspend;
 mod task;
 mod waits;
 
+pub use effect::{Effect, Next, Reply, Transition};
 pub use ending::{Cancel, Ending, EndsAs, NotUndone, Undone};
 pub use event::{
-    Begin, Claim, Claimed, Effect, Event, Finish, Fresh, Moment, Next, NextInput, Proof, Record,
-    Reply, Suspend, Transition, Verdict,
+    Begin, Claim, Claimed, Event, Finish, Fresh, Moment, NextInput, Proof, Record, Suspend, Verdict,
 };
 pub use journal::{Cursor, Kind, Open, Outcome, Skip, StepRecord, UndoPlan};
 pub use mailbox::{Letter, Signal, Unread, child_signal, signal_of};

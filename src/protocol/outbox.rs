@@ -1,6 +1,7 @@
 //! What D1 still has to be told: the object is the truth, D1 a projection, at least once.
 
-use super::event::{Effect, Moment, Reply, Transition};
+use super::effect::{Effect, Reply, Transition};
+use super::event::Moment;
 use super::schedule::jittered;
 use super::task::{Task, Version};
 use crate::limits;

@@ -1,7 +1,8 @@
 //! When a task is forgotten: a tombstone in D1 first, then everything at once, and only if nothing
 //! has changed in between.
 
-use super::event::{Effect, Moment, Next, Reply, Transition};
+use super::effect::{Effect, Next, Reply, Transition};
+use super::event::Moment;
 use super::outbox::try_later;
 use super::schedule::{Cause, next_due_ms, ring_at};
 use super::summary::Standing;

@@ -1,7 +1,8 @@
 //! What is due, and when the alarm must ring.
 
+use super::effect::{Effect, Next, Reply, Transition};
 use super::ending;
-use super::event::{Effect, Moment, Next, Reply, Transition};
+use super::event::Moment;
 use super::finish;
 use super::lease;
 use super::mailbox;

@@ -1,7 +1,8 @@
 //! What operators can do with a task that has ended or is stuck: try again, undo.
 
+use super::effect::{Effect, Reply, Transition};
 use super::ending::{self, EndsAs};
-use super::event::{Effect, Moment, Reply, Transition};
+use super::event::Moment;
 use super::journal::{Outcome, StepRecord};
 use super::lease;
 use super::summary::Standing;

@@ -1,7 +1,8 @@
 //! How a slice hands its task on, or waits.
 
+use super::effect::{Effect, Reply, Transition};
 use super::ending;
-use super::event::{Effect, Moment, Reply, Suspend, Transition};
+use super::event::{Moment, Suspend};
 use super::finish;
 use super::journal;
 use super::lease::{self, Standing as Proven};

@@ -1,8 +1,9 @@
 //! All SQL for D1, as text with its values, so that every statement also runs natively against the
 //! same migrations (`tests/native/sql.rs`).
 
+use crate::http::document::{CancelWord, TaskDocument, UndoneWord};
 use crate::limits;
-use crate::protocol::{Outcome, State, StepRecord, Task, Version, Waiting, next_due_ms};
+use crate::protocol::{Outcome, State, StepRecord, Summary, Task, Version, own_due_ms};
 use crate::types::TaskId;
 
 /// A value to bind.
@@ -77,9 +78,10 @@ pub struct Statement {
 const UPSERT_TASK: &str = "
 INSERT INTO tasks (task_id, epoch, n, generation, state, waiting, resumable, kind, name, tenant, key,
   function, attempts, claims, revivals, duplicates, created_ms, updated_ms, finished_ms, expires_ms,
-  due_ms, error_code, error_message, error_step, answer_status, answer_headers, answer_body, stub_reason)
+  due_ms, error_code, error_message, error_step, answer_status, answer_headers, answer_body, stub_reason,
+  waiting_name, undone, cancel)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-  ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)
+  ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)
 ON CONFLICT (task_id) DO UPDATE SET epoch = excluded.epoch, n = excluded.n,
   generation = excluded.generation, state = excluded.state, waiting = excluded.waiting,
   resumable = excluded.resumable, kind = excluded.kind, name = excluded.name,
@@ -90,37 +92,14 @@ ON CONFLICT (task_id) DO UPDATE SET epoch = excluded.epoch, n = excluded.n,
   expires_ms = excluded.expires_ms, due_ms = excluded.due_ms, error_code = excluded.error_code,
   error_message = excluded.error_message, error_step = excluded.error_step,
   answer_status = excluded.answer_status, answer_headers = excluded.answer_headers,
-  answer_body = excluded.answer_body, stub_reason = excluded.stub_reason
+  answer_body = excluded.answer_body, stub_reason = excluded.stub_reason,
+  waiting_name = excluded.waiting_name, undone = excluded.undone, cancel = excluded.cancel
 WHERE (excluded.epoch, excluded.n) > (tasks.epoch, tasks.n)";
 
 const READ_VERSION: &str = "SELECT epoch, n FROM tasks WHERE task_id = ?1";
 
-/// The names of the states, as queries and documents use them.
-pub const fn state_name(state: &State) -> &'static str {
-    match state {
-        State::Running => "running",
-        State::Suspended(_) => "suspended",
-        State::Succeeded => "succeeded",
-        State::Failed { .. } => "failed",
-        State::Cancelled => "cancelled",
-        State::Forgotten => "forgotten",
-    }
-}
-
-/// The name of what a suspended task waits for.
-pub const fn waiting_name(state: &State) -> Option<&'static str> {
-    match state {
-        State::Suspended(Waiting::Ready) => Some("ready"),
-        State::Suspended(Waiting::BackingOff { .. }) => Some("backing_off"),
-        State::Suspended(Waiting::For(_)) => Some("for"),
-        State::Suspended(Waiting::CodeChanged(_)) => Some("code_changed"),
-        State::Running
-        | State::Succeeded
-        | State::Failed { .. }
-        | State::Cancelled
-        | State::Forgotten => None,
-    }
-}
+/// The state of a tombstone; those of tasks are the words of their documents.
+const FORGOTTEN: &str = "forgotten";
 
 /// Writes the whole row of a task, and reads back which version D1 holds then.
 pub fn flush(task: &Task, answer_body: Option<Vec<u8>>) -> Vec<Statement> {
@@ -140,14 +119,16 @@ fn upsert(task: &Task, answer_body: Option<Vec<u8>>, stub: Option<&str>) -> Vec<
         .as_ref()
         .filter(|_| !matches!(task.state, State::Succeeded));
     let whole = stub.is_none();
+    let document = TaskDocument::of(&Summary::of(task));
+    let waiting = document.waiting.as_ref();
     let headers = answer.map(|a| serde_json::to_string(&a.headers).unwrap_or_default());
     let values = vec![
         id.as_str().into(),
         task.version.epoch.into(),
         task.version.n.into(),
         task.generation.into(),
-        state_name(&task.state).into(),
-        waiting_name(&task.state).into(),
+        document.state.as_str().into(),
+        waiting.map(|w| w.what.as_str()).into(),
         matches!(task.state, State::Failed { resumable: true }).into(),
         task.key.kind.as_str().into(),
         task.key.name.as_str().into(),
@@ -175,6 +156,9 @@ fn upsert(task: &Task, answer_body: Option<Vec<u8>>, stub: Option<&str>) -> Vec<
             .filter(|_| whole && answer.is_some())
             .map_or(Value::Null, Value::Blob),
         stub.into(),
+        waiting.and_then(|w| w.name.as_deref()).into(),
+        document.undone.map(UndoneWord::as_str).into(),
+        document.cancel.map(CancelWord::as_str).into(),
     ];
     vec![
         Statement {
@@ -183,13 +167,6 @@ fn upsert(task: &Task, answer_body: Option<Vec<u8>>, stub: Option<&str>) -> Vec<
         },
         read_version(&id),
     ]
-}
-
-/// When the task itself is due, the debt to D1 apart.
-fn own_due_ms(task: &Task) -> u64 {
-    let mut settled = task.clone();
-    settled.outbox.flushed_n = settled.outbox.owed_n;
-    next_due_ms(&settled)
 }
 
 fn read_version(id: &str) -> Statement {
@@ -202,12 +179,12 @@ fn read_version(id: &str) -> Statement {
 /// Writes a tombstone: nothing but what keeps late writes out, for a day.
 pub fn tombstone(task: &Task, version: Version, now_ms: u64) -> Vec<Statement> {
     let id = task.id().to_string();
-    let mut values = vec![Value::Null; 28];
+    let mut values = vec![Value::Null; 31];
     values[0] = id.as_str().into();
     values[1] = version.epoch.into();
     values[2] = version.n.into();
     values[3] = task.generation.into();
-    values[4] = "forgotten".into();
+    values[4] = FORGOTTEN.into();
     values[6] = false.into();
     values[7] = task.key.kind.as_str().into();
     values[8] = task.key.name.as_str().into();
@@ -267,10 +244,11 @@ pub fn list(before: Option<(u64, TaskId)>, limit: u32, now_ms: u64) -> Statement
         sql: "
 SELECT task_id, generation, state, waiting, resumable, kind, name, tenant, key, function, attempts,
   claims, revivals, duplicates, created_ms, updated_ms, finished_ms, expires_ms, due_ms, error_code,
-  error_message, error_step, answer_status, stub_reason
+  error_message, error_step, answer_status, stub_reason, waiting_name, undone, cancel
 FROM tasks
 WHERE created_ms <= ?1 AND (created_ms < ?1 OR task_id < ?2)
-  AND state <> 'forgotten' AND (expires_ms IS NULL OR expires_ms > ?3)
+  AND state <> 'forgotten'
+  AND NOT (state IN ('succeeded', 'failed', 'cancelled') AND expires_ms IS NOT NULL AND expires_ms <= ?3)
 ORDER BY created_ms DESC, task_id DESC
 LIMIT ?4",
         values: vec![created_ms.into(), id.into(), now_ms.into(), limit.into()],
@@ -284,7 +262,7 @@ pub fn overdue(before_ms: u64, orphans_ms: u64, after: (u64, &str), limit: u32) 
         sql: "
 SELECT task_id, due_ms FROM tasks
 WHERE due_ms <= ?1 AND (due_ms, task_id) > (?2, ?3) AND state <> 'forgotten'
-  AND NOT (state IN ('succeeded', 'failed') AND expires_ms IS NOT NULL AND expires_ms <= ?5)
+  AND NOT (state IN ('succeeded', 'failed', 'cancelled') AND expires_ms IS NOT NULL AND expires_ms <= ?5)
 ORDER BY due_ms, task_id LIMIT ?4",
         values: vec![
             before_ms.into(),
@@ -306,7 +284,7 @@ DELETE FROM checkpoints WHERE (task_id, generation, step) IN (
   FROM tasks t JOIN checkpoints c ON c.task_id = t.task_id
   WHERE t.due_ms <= ?1 + ?2
     AND (t.state = 'forgotten'
-      OR (t.state IN ('succeeded', 'failed') AND t.expires_ms IS NOT NULL AND t.expires_ms <= ?1 - ?3))
+      OR (t.state IN ('succeeded', 'failed', 'cancelled') AND t.expires_ms IS NOT NULL AND t.expires_ms <= ?1 - ?3))
   LIMIT ?4)",
         values: vec![
             now_ms.into(),
@@ -327,12 +305,12 @@ DELETE FROM tasks WHERE task_id IN (
   SELECT task_id FROM tasks t
   WHERE t.due_ms <= ?1
     AND (t.state = 'forgotten'
-      OR (t.state IN ('succeeded', 'failed') AND t.expires_ms IS NOT NULL AND t.expires_ms <= ?1 - ?2))
+      OR (t.state IN ('succeeded', 'failed', 'cancelled') AND t.expires_ms IS NOT NULL AND t.expires_ms <= ?1 - ?2))
     AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.task_id = t.task_id)
   ORDER BY t.due_ms LIMIT ?3)
 AND due_ms <= ?1
 AND (state = 'forgotten'
-  OR (state IN ('succeeded', 'failed') AND expires_ms IS NOT NULL AND expires_ms <= ?1 - ?2))",
+  OR (state IN ('succeeded', 'failed', 'cancelled') AND expires_ms IS NOT NULL AND expires_ms <= ?1 - ?2))",
         values: vec![now_ms.into(), grace_ms.into(), limit.into()],
     }
 }

@@ -1,7 +1,9 @@
 //! Rows of D1 as values.
 
-use crate::protocol::{State, Summary, Waiting};
-use crate::types::{Failure, FailureKind, TaskId, TaskKey, TaskKind};
+use crate::http::document::{CancelWord, ErrorDocument, TaskDocument, TaskState, UndoneWord};
+use crate::http::waiting::{WaitingDocument, WaitingFor};
+use crate::protocol::NEVER_MS;
+use crate::types::{TaskId, TaskKey, TaskKind};
 use serde::Deserialize;
 
 /// One row of the list. D1 gives every number as a double.
@@ -18,8 +20,6 @@ pub struct TaskRow {
     key: Option<String>,
     function: String,
     attempts: f64,
-    claims: f64,
-    revivals: f64,
     duplicates: f64,
     created_ms: f64,
     updated_ms: f64,
@@ -28,7 +28,15 @@ pub struct TaskRow {
     due_ms: f64,
     error_code: Option<String>,
     error_message: Option<String>,
+    #[serde(default)]
+    error_step: Option<String>,
     answer_status: Option<f64>,
+    #[serde(default)]
+    waiting_name: Option<String>,
+    #[serde(default)]
+    undone: Option<String>,
+    #[serde(default)]
+    cancel: Option<String>,
 }
 
 /// Ours are below 2^53 and not negative.
@@ -42,57 +50,67 @@ fn small(number: f64) -> u32 {
 }
 
 impl TaskRow {
-    /// The task that the row shows; `None` for a row that this release cannot read.
-    pub fn summary(self) -> Option<Summary> {
+    /// The task that the row shows, in the words that the task's own document has; `None` for a row
+    /// that this release cannot read.
+    pub fn document(self) -> Option<TaskDocument> {
         let kind = match self.kind.as_str() {
             "source" => TaskKind::Source,
             "function" => TaskKind::Function,
             _ => return None,
         };
-        let state = match (self.state.as_str(), self.waiting.as_deref()) {
-            ("running", _) => State::Running,
-            ("suspended", Some("backing_off")) => State::Suspended(Waiting::BackingOff {
-                due_ms: whole(self.due_ms),
-            }),
-            ("suspended", _) => State::Suspended(Waiting::Ready),
-            ("succeeded", _) => State::Succeeded,
-            ("failed", _) => State::Failed {
-                resumable: self.resumable > 0.0,
-            },
-            _ => return None,
-        };
-        let failure = self.error_code.map(|code| Failure {
-            kind: FailureKind::Retryable,
+        let state = TaskState::parse(&self.state)?;
+        let key = TaskKey::new(kind, &self.name, &self.tenant, self.key.as_deref()?);
+        let waiting = self.waiting();
+        let error = self.error_code.map(|code| ErrorDocument {
             code,
             message: self.error_message.unwrap_or_default(),
-            step: None,
-            answer: None,
-            unknown: false,
-            retry_after_ms: None,
-            details: None,
+            step: self.error_step,
         });
-        Some(Summary {
+        let created_ms = whole(self.created_ms);
+        Some(TaskDocument {
             task_id: TaskId::parse(&self.task_id)?,
-            key: TaskKey::new(kind, &self.name, &self.tenant, self.key.as_deref()?),
-            function: self.function,
-            state,
+            resumable: (state == TaskState::Failed).then_some(self.resumable > 0.0),
             generation: whole(self.generation),
             attempts: small(self.attempts),
-            claims: small(self.claims),
-            revivals: small(self.revivals),
-            created_ms: whole(self.created_ms),
             updated_ms: whole(self.updated_ms),
             finished_ms: self.finished_ms.map(whole),
             expires_ms: self.expires_ms.map(whole),
-            failure,
+            waiting,
+            undone: match self.undone.as_deref() {
+                Some("complete") => Some(UndoneWord::Complete),
+                Some("partial") => Some(UndoneWord::Partial),
+                _ => None,
+            },
+            cancel: match self.cancel.as_deref() {
+                Some("requested") => Some(CancelWord::Requested),
+                Some("too_late") => Some(CancelWord::TooLate),
+                _ => None,
+            },
+            error,
             answer_status: self
                 .answer_status
                 .and_then(|s| u16::try_from(whole(s)).ok()),
-            duplicates: whole(self.duplicates),
-            ending: None,
-            undone: None,
-            cancel: None,
-            unread: 0,
+            duplicates: Some(whole(self.duplicates)),
+            ..TaskDocument::new(&key, &self.function, state, created_ms)
+        })
+    }
+
+    fn waiting(&self) -> Option<WaitingDocument> {
+        let word = match self.waiting.as_deref()? {
+            // Words of the last release.
+            "ready" => "next_slice",
+            "backing_off" => "backoff",
+            other => other,
+        };
+        let what = WaitingFor::parse(word)?;
+        let due_ms = whole(self.due_ms);
+        let timed = match what {
+            WaitingFor::Sleep | WaitingFor::Signal | WaitingFor::Backoff => due_ms < NEVER_MS,
+            WaitingFor::NextSlice | WaitingFor::Child | WaitingFor::CodeChanged => false,
+        };
+        Some(WaitingDocument {
+            name: self.waiting_name.clone(),
+            ..WaitingDocument::plain(what, timed.then_some(due_ms))
         })
     }
 }

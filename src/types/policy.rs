@@ -35,6 +35,10 @@ pub struct Policy {
     pub slice_cut_ms: u64,
     /// Steps that one slice starts at most.
     pub steps_per_slice: u32,
+    /// Requests to the outside after which a slice hands its task on.
+    pub fetches_per_slice: u32,
+    /// Requests and messages, those to objects included, after which a slice hands its task on.
+    pub subrequests_per_slice: u32,
     /// Right to act.
     pub lease_ms: u64,
     /// Attempts without progress.
@@ -54,6 +58,8 @@ impl Default for Policy {
             slice_budget_ms: limits::DEFAULT_SLICE_BUDGET_MS,
             slice_cut_ms: limits::PLATFORM_CUT_MS,
             steps_per_slice: limits::MAX_STEPS,
+            fetches_per_slice: limits::PAID_SUBREQUESTS,
+            subrequests_per_slice: limits::PAID_SUBREQUESTS,
             lease_ms: limits::DEFAULT_LEASE_MS,
             max_attempts: limits::DEFAULT_MAX_ATTEMPTS,
             retention_succeeded_ms: limits::DEFAULT_RETENTION_SUCCEEDED_MS,
@@ -64,6 +70,26 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// For the platform's free plan: 50 requests to the outside and 1,000 messages in one slice.
+    ///
+    /// ```
+    /// use onceward::types::Policy;
+    /// assert!(Policy::free().problems().is_empty());
+    /// assert!(Policy::free().subrequests_per_slice < Policy::paid().subrequests_per_slice);
+    /// ```
+    pub fn free() -> Self {
+        Self {
+            fetches_per_slice: limits::FREE_FETCHES,
+            subrequests_per_slice: limits::FREE_SUBREQUESTS,
+            ..Self::default()
+        }
+    }
+
+    /// For the paid plan, which is the default.
+    pub fn paid() -> Self {
+        Self::default()
+    }
+
     /// Everything that is wrong with these numbers, each as one sentence; empty when they hold together.
     pub fn problems(&self) -> Vec<String> {
         let mut out = Vec::new();
@@ -95,6 +121,18 @@ impl Policy {
             self.steps_per_slice.into(),
             1,
             limits::MAX_STEPS.into(),
+        );
+        range(
+            "fetches_per_slice",
+            self.fetches_per_slice.into(),
+            1,
+            limits::PAID_SUBREQUESTS.into(),
+        );
+        range(
+            "subrequests_per_slice",
+            self.subrequests_per_slice.into(),
+            1,
+            limits::PAID_SUBREQUESTS.into(),
         );
         range(
             "max_attempts",

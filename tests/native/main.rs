@@ -6,7 +6,11 @@ mod driver_functions;
 #[cfg(feature = "lab")]
 mod lab_check;
 #[cfg(feature = "lab")]
+mod lab_check_nested;
+#[cfg(feature = "lab")]
 mod lab_check_parts;
+#[cfg(feature = "lab")]
+mod lab_check_steps;
 #[cfg(feature = "lab")]
 mod lab_run;
 mod protocol_fixture;

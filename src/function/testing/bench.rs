@@ -1,12 +1,15 @@
 //! The bench: deliveries in, slices run, alarms ring, time jumps.
 
+use super::action::{Action, Fault, Point, Reaction, Sent};
+use super::address::Address;
+use super::debts;
 use super::host::TestHost;
-use super::world::{Action, Fault, Point, Reaction, Sent, Start, World};
+use super::world::{Start, World};
 use crate::function::{Function, InputProblem, Slice, SliceEnd, run_slice};
-use crate::protocol::{Begin, Claim, Event, Outcome, Reply, State, StepRecord, Task};
-use crate::types::{Answer, Input, StepId, TaskId, TaskKey, TaskKind};
+use crate::protocol::{Begin, Claim, Claimed, Event, Reply};
+use crate::store::journal::Purpose;
+use crate::types::{Input, TaskId};
 use futures::future::LocalBoxFuture;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,22 +27,45 @@ impl Wake for Flag {
     }
 }
 
-struct Running {
-    slice: LocalBoxFuture<'static, Option<SliceEnd>>,
-    host: TestHost,
+/// A slice, or a message on its way between objects.
+pub(super) struct Running {
+    work: LocalBoxFuture<'static, Option<SliceEnd>>,
+    /// The host of a slice.
+    host: Option<TestHost>,
     flag: Arc<Flag>,
     /// When the platform ends it, whatever it is doing.
-    cut_ms: u64,
+    cut_ms: Option<u64>,
 }
 
-/// One function on a virtual clock, with any number of tasks.
+impl Running {
+    pub(super) fn errand(work: LocalBoxFuture<'static, Option<SliceEnd>>) -> Self {
+        Self {
+            work,
+            host: None,
+            flag: Arc::new(Flag(AtomicBool::new(true))),
+            cut_ms: None,
+        }
+    }
+}
+
+/// What a run stops for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// Nothing goes on by itself.
+    Idle,
+    /// A time; every alarm before it rings.
+    Time(u64),
+}
+
+/// Functions on a virtual clock, with any number of tasks.
 ///
-/// A key names a task of the function, as in call mode. A request takes one millisecond each way, a
-/// message to the object two. D1 always answers; alarms ring on time.
+/// A key names a task of the first function, as in call mode; see [`Address`] for the others. A
+/// request takes one millisecond each way, a message to an object two. D1 always answers; alarms ring
+/// on time.
 pub struct Bench {
-    world: Rc<World>,
-    running: Vec<Running>,
-    ends: Vec<SliceEnd>,
+    pub(super) world: Rc<World>,
+    pub(super) running: Vec<Running>,
+    pub(super) ends: Vec<SliceEnd>,
 }
 
 impl Bench {
@@ -52,7 +78,24 @@ impl Bench {
         }
     }
 
-    /// Sets what answers the requests of the function.
+    /// Adds another function, to be begun by the first one or by [`Bench::deliver`].
+    #[must_use]
+    pub fn with(self, other: Function) -> Self {
+        self.world.functions.borrow_mut().push(other);
+        self
+    }
+
+    /// Replaces the function of the same name, as a deploy does while tasks are under way.
+    ///
+    /// # Panics
+    /// If there is none of this name.
+    pub fn deploy(&mut self, function: Function) {
+        let mut functions = self.world.functions.borrow_mut();
+        let old = functions.iter_mut().find(|f| f.name() == function.name());
+        *old.expect("a function of this name") = function;
+    }
+
+    /// Sets what answers the requests of the functions.
     #[must_use]
     pub fn outside(self, react: impl Fn(&Sent) -> Reaction + 'static) -> Self {
         *self.world.outside.borrow_mut() = Rc::new(react);
@@ -71,14 +114,14 @@ impl Bench {
         self.plan(Point::new(action, nth), Fault::CrashAfter)
     }
 
-    /// Loses the reply of this action. A message to the object is sent again with the same operation;
+    /// Loses the reply of this action. A message to an object is sent again with the same operation;
     /// a request to the outside breaks off after the other side has done its work.
     #[must_use]
     pub fn lose_reply(self, action: Action, nth: usize) -> Self {
         self.plan(Point::new(action, nth), Fault::LoseReply)
     }
 
-    /// Has this message to the object arrive twice.
+    /// Has this message to an object arrive twice.
     #[must_use]
     pub fn send_twice(self, action: Action, nth: usize) -> Self {
         self.plan(Point::new(action, nth), Fault::Double)
@@ -93,10 +136,18 @@ impl Bench {
     ///
     /// # Errors
     /// What the function's check finds wrong with the input; then nothing has happened.
-    pub fn deliver(&mut self, key: &str, input: Input) -> Result<Reply, Vec<InputProblem>> {
-        let function = &self.world.function;
+    ///
+    /// # Panics
+    /// If the bench has no such function.
+    pub fn deliver(
+        &mut self,
+        to: impl Into<Address>,
+        input: Input,
+    ) -> Result<Reply, Vec<InputProblem>> {
+        let key = to.into().key(&self.world.first());
+        let function = self.world.function(&key.name);
+        let function = function.expect("a function of the bench");
         let checked = function.check(&input)?;
-        let key = self.task_key(key);
         let id = key.task_id();
         let begin = Begin {
             op: self.world.token(),
@@ -117,41 +168,32 @@ impl Bench {
         Ok(reply)
     }
 
-    fn task_key(&self, key: &str) -> TaskKey {
-        TaskKey::new(TaskKind::Function, self.world.function.name(), "", key)
-    }
-
-    /// Gives an event to the object of a key, past every slice: what a zombie, an operator or a
-    /// doubled message would do.
-    pub fn tell(&mut self, key: &str, event: Event) -> Reply {
-        self.world.tell(self.task_key(key).task_id(), event)
-    }
-
-    /// Runs until no slice lives and every task has ended, for good or resumably. Time jumps from one
-    /// event to the next.
+    /// Runs until no slice lives and every task has ended, for good or resumably, or goes on only by
+    /// somebody outside: by a signal without a deadline, or by an operator. Time jumps from one event
+    /// to the next.
     ///
     /// # Panics
     /// If the tasks do not end, or if a step had an effect after it was recorded.
     pub fn run_until_idle(&mut self) {
         for _ in 0..MAX_TURNS {
-            if !self.turn(u64::MAX) {
+            if !self.turn(Until::Idle) {
                 let broken = self.world.broken.borrow();
                 assert!(broken.is_empty(), "{}", broken.join("; "));
                 return;
             }
         }
-        panic!("not idle after {MAX_TURNS} turns");
+        panic!("not idle after {MAX_TURNS} turns:\n{}", self.schedule());
     }
 
-    /// Runs for a time.
+    /// Runs for a time. Every alarm rings, those of tasks that have ended as well.
     pub fn run_for(&mut self, ms: u64) {
         let until_ms = self.now_ms() + ms;
-        while self.turn(until_ms) {}
+        while self.turn(Until::Time(until_ms)) {}
         self.world.clock.jump_to(until_ms);
     }
 
     /// Polls what can go on, or else jumps to the next event. False if there is none by then.
-    fn turn(&mut self, until_ms: u64) -> bool {
+    fn turn(&mut self, until: Until) -> bool {
         let starts = self.world.starts.take();
         if !starts.is_empty() {
             for start in starts {
@@ -163,12 +205,13 @@ impl Bench {
         if self.poll() {
             return true;
         }
-        let Some(next_ms) = self.next_ms().filter(|at| *at <= until_ms) else {
+        let Some(next_ms) = self.next_ms(until) else {
             return false;
         };
         self.world.clock.jump_to(next_ms);
         let now_ms = self.world.clock.now_ms();
-        self.running.retain(|r| r.cut_ms > now_ms);
+        self.running
+            .retain(|r| r.cut_ms.is_none_or(|at| at > now_ms));
         self.world.ring();
         true
     }
@@ -184,14 +227,12 @@ impl Bench {
             }
             moved = true;
             let waker = Waker::from(Arc::clone(&running.flag));
-            let polled = running
-                .slice
-                .as_mut()
-                .poll(&mut Context::from_waker(&waker));
+            let polled = running.work.as_mut().poll(&mut Context::from_waker(&waker));
+            let dead = running.host.as_ref().is_some_and(TestHost::is_dead);
             match polled {
                 Poll::Ready(end) => self.ends.extend(end),
                 // A slice that has crashed is dropped with all that it holds.
-                Poll::Pending if running.host.is_dead() => {}
+                Poll::Pending if dead => {}
                 Poll::Pending => left.push(running),
             }
         }
@@ -200,84 +241,40 @@ impl Bench {
     }
 
     /// The next event, if anything is still going on.
-    fn next_ms(&self) -> Option<u64> {
-        let objects = self.world.objects.borrow();
-        let unfinished = objects.values().filter(|o| {
-            let state = o.task().map(|t| t.state);
-            matches!(state, Some(State::Running | State::Suspended(_)))
-        });
-        let alarms = unfinished.filter_map(super::object::Object::alarm_ms);
-        let cuts = self.running.iter().map(|r| r.cut_ms);
+    fn next_ms(&self, until: Until) -> Option<u64> {
+        let alarm = self.world.next_alarm_ms(until != Until::Idle);
+        let cuts = self.running.iter().filter_map(|r| r.cut_ms);
         let timers = self.world.clock.next_ms();
-        alarms.chain(cuts).chain(timers).min()
+        let next = alarm.into_iter().chain(cuts).chain(timers).min()?;
+        match until {
+            Until::Idle => Some(next),
+            Until::Time(at_ms) => (next <= at_ms).then_some(next),
+        }
     }
 
     /// The virtual time.
     pub fn now_ms(&self) -> u64 {
         self.world.clock.now_ms()
     }
-
-    /// The task of a key, as its object keeps it.
-    pub fn task(&self, key: &str) -> Option<Task> {
-        let objects = self.world.objects.borrow();
-        objects.get(&self.task_key(key).task_id())?.task()
-    }
-
-    /// The stored answer of a final task.
-    pub fn answer(&self, key: &str) -> Option<Answer> {
-        let task = self.task(key).filter(Task::is_final)?;
-        let objects = self.world.objects.borrow();
-        let mut answer = task.answer?;
-        answer.body = objects.get(&self.task_key(key).task_id())?.answer_body();
-        Some(answer)
-    }
-
-    /// What is recorded of a task, by identity.
-    pub fn journal(&self, key: &str) -> Vec<StepRecord> {
-        let objects = self.world.objects.borrow();
-        let object = objects.get(&self.task_key(key).task_id());
-        object
-            .map(super::object::Object::journal)
-            .unwrap_or_default()
-    }
-
-    pub(super) fn outcomes(&self, key: &str) -> BTreeMap<StepId, Outcome> {
-        let objects = self.world.objects.borrow();
-        let object = objects.get(&self.task_key(key).task_id());
-        object
-            .map(super::object::Object::outcomes)
-            .unwrap_or_default()
-    }
-
-    /// Every request that reached the outside, in order.
-    pub fn requests(&self) -> Vec<Sent> {
-        self.world.sent.borrow().clone()
-    }
-
-    /// Everything that slices did, in order.
-    pub fn actions(&self) -> Vec<Action> {
-        self.world.log.borrow().clone()
-    }
-
-    /// How the slices ended that did, in order. One that crashed has no end.
-    pub fn ends(&self) -> &[SliceEnd] {
-        &self.ends
-    }
 }
 
 fn begin(world: &Rc<World>, start: Start) -> Running {
-    let (Start::Claimed(id, _) | Start::Ticket(id, _)) = &start;
-    let host = TestHost::new(world, *id);
-    let cut = {
-        let objects = world.objects.borrow();
-        let task = objects.get(id).and_then(super::object::Object::task);
-        task.map_or(0, |t| t.policy.slice_cut_ms)
+    let id = match start {
+        Start::Debt(id, debt) => {
+            let paid = debts::pay(Rc::clone(world), id, debt);
+            return Running::errand(Box::pin(async move {
+                paid.await;
+                None
+            }));
+        }
+        Start::Claimed(id, _) | Start::Ticket(id, _) => id,
     };
+    let host = TestHost::new(world, id);
+    let cut = world.task(id).map_or(0, |t| t.policy.slice_cut_ms);
     Running {
-        slice: Box::pin(slice(Rc::clone(world), host.clone(), start)),
-        host,
-        flag: Arc::new(Flag(AtomicBool::new(true))),
-        cut_ms: world.clock.now_ms() + cut,
+        host: Some(host.clone()),
+        cut_ms: Some(world.clock.now_ms() + cut),
+        ..Running::errand(Box::pin(slice(Rc::clone(world), host, start)))
     }
 }
 
@@ -296,9 +293,12 @@ async fn slice(world: Rc<World>, host: TestHost, start: Start) -> Option<SliceEn
                 Ok(_) | Err(_) => return None,
             }
         }
+        Start::Debt(..) => return None,
     };
+    let function = world.function(&claimed.function);
+    let function = function.expect("a function of the bench");
     let slice = load(&world, id, *claimed, started_ms)?;
-    let end = run_slice(Rc::new(host), &world.function, slice).await;
+    let end = run_slice(Rc::new(host), &function, slice).await;
     if let SliceEnd::Suspended {
         ticket: Some(ticket),
         ..
@@ -310,19 +310,20 @@ async fn slice(world: Rc<World>, host: TestHost, start: Start) -> Option<SliceEn
     Some(end)
 }
 
-fn load(
-    world: &World,
-    id: TaskId,
-    claimed: crate::protocol::Claimed,
-    started_ms: u64,
-) -> Option<Slice> {
+fn load(world: &World, id: TaskId, claimed: Claimed, started_ms: u64) -> Option<Slice> {
     let objects = world.objects.borrow();
     let object = objects.get(&id)?;
+    let purpose = if claimed.undoing {
+        Purpose::Undoing
+    } else {
+        Purpose::Replay
+    };
     Some(Slice {
         task_id: id,
         claimed,
         started_ms,
         input: object.input(),
-        journal: object.journal(),
+        journal: object.journal(purpose),
+        cursor: object.cursor(),
     })
 }

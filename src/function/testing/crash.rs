@@ -1,14 +1,18 @@
 //! Disturbs a function at every point that there is, and looks whether anybody could tell.
 
+use super::action::{Action, Fault, Point, Reaction, Sent};
 use super::bench::Bench;
-use super::world::{Action, Fault, Point, Reaction, Sent};
+use super::course::{Course, compare};
 use crate::function::Function;
-use crate::protocol::{Outcome, State};
-use crate::types::{Answer, Input, StepId};
-use std::collections::BTreeMap;
+use crate::protocol::State;
+use crate::types::Input;
 use std::rc::Rc;
 
-const KEY: &str = "crash-everywhere";
+/// The key of the task that is disturbed: a script names it by this.
+pub const CRASH_KEY: &str = "crash-everywhere";
+
+/// How often a script is called in one run.
+const ROUNDS: usize = 20;
 
 /// What was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,159 +23,201 @@ pub struct Tried {
     pub runs: usize,
 }
 
-/// Runs `function` undisturbed, then once for every action of that run and every fault: a crash
+/// Runs a function undisturbed, then once for every action of that run and every fault: a crash
 /// before it, a crash after it, its reply lost, its message doubled. After a crash the lease runs
-/// out and the alarm goes on. `outside` must answer by what it is asked, not by what it remembers.
+/// out and the alarm goes on. What objects tell each other is disturbed as well.
+///
+/// ```
+/// use onceward::function::{Ctx, Failure, Function};
+/// use onceward::testing::Crashes;
+/// use onceward::types::Input;
+///
+/// let add = Function::new("add", |ctx: Ctx, _: Input| async move {
+///     let one: u8 = ctx.step("one", || async { Ok(1) }).await?;
+///     let two: u8 = ctx.step("two", || async { Ok(2) }).await?;
+///     Ok::<u8, Failure>(one + two)
+/// });
+/// let tried = Crashes::of(add).everywhere(&Input::default());
+/// assert!(tried.runs > tried.points);
+/// ```
+#[must_use]
+pub struct Crashes {
+    function: Function,
+    others: Vec<Function>,
+    outside: Rc<dyn Fn(&Sent) -> Reaction>,
+    script: Rc<dyn Fn(&mut Bench)>,
+}
+
+impl Crashes {
+    /// Of this function. Every request is answered 200.
+    pub fn of(function: Function) -> Self {
+        Self {
+            function,
+            others: Vec::new(),
+            outside: Rc::new(|_| Reaction::status(200)),
+            script: Rc::new(|_| {}),
+        }
+    }
+
+    /// Adds a function that it begins.
+    pub fn with(mut self, other: Function) -> Self {
+        self.others.push(other);
+        self
+    }
+
+    /// Sets what answers requests: by what it is asked, not by what it remembers.
+    pub fn outside(mut self, react: impl Fn(&Sent) -> Reaction + 'static) -> Self {
+        self.outside = Rc::new(react);
+        self
+    }
+
+    /// Sets what happens outside: called whenever nothing goes on by itself and the task of
+    /// [`CRASH_KEY`] has not ended, at most 20 times in one run. A signal that it sends has the same
+    /// id whenever it is sent.
+    pub fn script(mut self, script: impl Fn(&mut Bench) + 'static) -> Self {
+        self.script = Rc::new(script);
+        self
+    }
+
+    fn bench(&self) -> Bench {
+        let outside = Rc::clone(&self.outside);
+        let bench = Bench::new(self.function.clone()).outside(move |sent| outside(sent));
+        self.others.iter().cloned().fold(bench, Bench::with)
+    }
+
+    /// Tries it all. A run that fails prints what it did, with the place of the fault.
+    ///
+    /// # Panics
+    /// If the undisturbed run does not end; if a disturbed run ends differently, if an effect happens
+    /// again though its record was not lost, if more steps run again than can have been under way, if
+    /// a derived key differs, or if a task is left with something that it owes another one.
+    pub fn everywhere(&self, input: &Input) -> Tried {
+        let clean = self.run("undisturbed", self.bench(), input, None);
+        let points = clean.points.clone();
+        let mut runs = 0;
+        for point in &points {
+            for fault in faults(point.action) {
+                let at = format!("{fault:?} at {:?} {}", point.action, point.nth);
+                let bench = self.bench().plan(*point, fault);
+                self.run(&at, bench, input, Some((&clean, *point, fault)));
+                runs += 1;
+            }
+        }
+        Tried {
+            points: points.len(),
+            runs,
+        }
+    }
+
+    /// Runs to the end and, if there is a clean run, compares with it.
+    fn run(
+        &self,
+        at: &str,
+        bench: Bench,
+        input: &Input,
+        clean: Option<(&Course, Point, Fault)>,
+    ) -> Course {
+        let mut told = Told {
+            at: format!("{}, {at}", self.function.name()),
+            bench,
+        };
+        let bench = &mut told.bench;
+        self.deliver(bench, input);
+        let resumable = State::Failed { resumable: true };
+        let stands = bench.task(CRASH_KEY).map(|t| t.state);
+        let wanted = clean.map(|(clean, ..)| &clean.state);
+        // A crash costs an attempt: a task that has used them all up is taken up again by the next
+        // delivery, as a sender would do that has had no answer.
+        if stands.as_ref() == Some(&resumable) && wanted.is_some_and(|w| *w != resumable) {
+            self.deliver(bench, input);
+        }
+        let ended = bench.task(CRASH_KEY).is_some_and(|t| t.has_ended());
+        assert!(ended, "it does not end; should a script send it a signal?");
+        for task in bench.tasks() {
+            let owed = task.debts.list;
+            assert!(owed.is_empty(), "{} still owes {owed:?}", task.key.key);
+        }
+        let course = Course::of(bench);
+        if let Some((clean, point, fault)) = clean {
+            compare(point, fault, clean, &course);
+        }
+        course
+    }
+
+    fn deliver(&self, bench: &mut Bench, input: &Input) {
+        bench
+            .deliver(CRASH_KEY, input.clone())
+            .unwrap_or_else(|problems| panic!("the input is refused: {problems:?}"));
+        bench.run_until_idle();
+        for _ in 0..ROUNDS {
+            if bench.task(CRASH_KEY).is_none_or(|t| t.has_ended()) {
+                return;
+            }
+            (self.script)(bench);
+            bench.run_until_idle();
+        }
+    }
+}
+
+/// Tells what a run did, if it fails.
+struct Told {
+    at: String,
+    bench: Bench,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}:\n{}", self.at, self.bench.schedule());
+        }
+    }
+}
+
+/// [`Crashes`] of one function with an outside, and nobody else.
 ///
 /// # Panics
-/// If a disturbed run ends differently from the undisturbed one, if an effect happens again though its
-/// record was not lost, if more steps run again than can have been under way, or if a derived key
-/// differs.
+/// As [`Crashes::everywhere`] does.
 pub fn crash_everywhere(
     function: &Function,
     input: &Input,
     outside: impl Fn(&Sent) -> Reaction + 'static,
 ) -> Tried {
-    let outside: Rc<dyn Fn(&Sent) -> Reaction> = Rc::new(outside);
-    let bench = || {
-        let outside = Rc::clone(&outside);
-        Bench::new(function.clone()).outside(move |sent| outside(sent))
-    };
-    let mut clean = bench();
-    run(&mut clean, input, None);
-    let clean = Course::of(&clean);
-    let mut runs = 0;
-    for point in points(&clean.actions) {
-        for fault in faults(point.action) {
-            let mut disturbed = bench().plan(point, fault);
-            run(&mut disturbed, input, Some(&clean.state));
-            let at = format!("{}, {fault:?} at {point:?}", function.name());
-            compare(&at, fault, &clean, &Course::of(&disturbed));
-            runs += 1;
-        }
-    }
-    Tried {
-        points: clean.actions.len(),
-        runs,
-    }
+    Crashes::of(function.clone())
+        .outside(outside)
+        .everywhere(input)
 }
 
-/// What can be told of a run.
-struct Course {
-    state: State,
-    answer: Option<Answer>,
-    failure: Option<String>,
-    outcomes: BTreeMap<StepId, Outcome>,
-    /// How often a request went out under each derived key.
-    effects: BTreeMap<String, usize>,
-    /// Most steps that were under way at the same time.
-    peak: usize,
-    actions: Vec<Action>,
-}
-
-impl Course {
-    fn of(bench: &Bench) -> Self {
-        let task = bench.task(KEY).expect("the delivery was accepted");
-        let requests = bench.requests();
-        let mut effects = BTreeMap::new();
-        for sent in &requests {
-            *effects.entry(sent.key().to_owned()).or_insert(0) += 1;
-        }
-        Self {
-            state: task.state,
-            answer: bench.answer(KEY),
-            failure: task.failure.map(|f| f.code),
-            outcomes: bench.outcomes(KEY),
-            effects,
-            peak: peak(&requests),
-            actions: bench.actions(),
-        }
-    }
-}
-
-/// Most steps that were under way at the same time. A step is so from its first request to its last
-/// response, so that a pause between two tries counts as well.
-fn peak(requests: &[Sent]) -> usize {
-    let mut spans: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for sent in requests {
-        let span = spans
-            .entry(sent.key())
-            .or_insert((sent.at_ms, sent.answered_ms));
-        span.1 = span.1.max(sent.answered_ms);
-    }
-    let at = |ms: u64| {
-        let open = spans
-            .values()
-            .filter(|(from, to)| (*from..=*to).contains(&ms));
-        open.count()
-    };
-    spans.values().map(|(from, _)| at(*from)).max().unwrap_or(0)
-}
-
-/// Delivers and runs. A crash costs an attempt: a task that has used them all up is taken up again
-/// by the next delivery, as a sender would do that has had no answer.
-fn run(bench: &mut Bench, input: &Input, wanted: Option<&State>) {
-    let deliver = |bench: &mut Bench| {
-        bench
-            .deliver(KEY, input.clone())
-            .unwrap_or_else(|problems| panic!("the input is refused: {problems:?}"));
-        bench.run_until_idle();
-    };
-    deliver(bench);
-    let resumable = State::Failed { resumable: true };
-    let stands = bench.task(KEY).map(|t| t.state);
-    if stands.as_ref() == Some(&resumable) && wanted.is_some_and(|w| *w != resumable) {
-        deliver(bench);
-    }
-}
-
-fn points(actions: &[Action]) -> Vec<Point> {
-    let nth = |at: usize| actions[..=at].iter().filter(|a| **a == actions[at]).count();
-    let all = (0..actions.len()).map(|at| Point::new(actions[at], nth(at)));
-    all.collect()
+/// [`crash_everywhere`] for a function that waits for somebody outside: see [`Crashes::script`].
+///
+/// # Panics
+/// As [`Crashes::everywhere`] does.
+pub fn crash_everywhere_with(
+    function: &Function,
+    input: &Input,
+    outside: impl Fn(&Sent) -> Reaction + 'static,
+    script: impl Fn(&mut Bench) + 'static,
+) -> Tried {
+    Crashes::of(function.clone())
+        .outside(outside)
+        .script(script)
+        .everywhere(input)
 }
 
 fn faults(action: Action) -> Vec<Fault> {
     match action {
         // A broken connection is a failure that a function may meet in its own way.
         Action::Fetch => vec![Fault::CrashBefore, Fault::CrashAfter],
-        Action::Claim | Action::Record | Action::Suspend | Action::Finish => vec![
+        Action::Claim
+        | Action::Record
+        | Action::Suspend
+        | Action::Finish
+        | Action::Begin
+        | Action::Look
+        | Action::Debt => vec![
             Fault::CrashBefore,
             Fault::CrashAfter,
             Fault::LoseReply,
             Fault::Double,
         ],
     }
-}
-
-fn compare(at: &str, fault: Fault, clean: &Course, disturbed: &Course) {
-    assert_eq!(disturbed.state, clean.state, "{at}: state");
-    assert_eq!(disturbed.answer, clean.answer, "{at}: answer");
-    if matches!(clean.state, State::Failed { resumable: true }) {
-        // Attempts are what it ended for lack of, and a crash takes one of them.
-        return;
-    }
-    assert_eq!(disturbed.failure, clean.failure, "{at}: failure");
-    assert_eq!(disturbed.outcomes, clean.outcomes, "{at}: outcomes");
-    let keys = |result: &Course| -> Vec<String> { result.effects.keys().cloned().collect() };
-    assert_eq!(keys(disturbed), keys(clean), "{at}: derived keys");
-    let mut again = 0;
-    let crash = matches!(fault, Fault::CrashBefore | Fault::CrashAfter);
-    for (key, times) in &clean.effects {
-        // That none of them came after its record, every run sees to by itself.
-        let most = if crash { 2 * times } else { *times };
-        let got = disturbed.effects[key];
-        let range = *times..=most;
-        assert!(
-            range.contains(&got),
-            "{at}: {got} effects under {key}, wanted {range:?}"
-        );
-        again += usize::from(got > *times);
-    }
-    // Only what was under way may happen again: all else was recorded before the next effect.
-    let peak = clean.peak;
-    assert!(
-        again <= peak,
-        "{at}: {again} steps ran again, though at most {peak} were under way at a time"
-    );
 }

@@ -1,11 +1,12 @@
 //! The host of one slice on the bench.
 
-use super::world::{Action, Fault, World};
+use super::action::{Action, Fault};
+use super::world::World;
 use crate::function::{
-    CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse,
+    CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse, outcome_of,
 };
 use crate::limits;
-use crate::protocol::{Event, Finish, Record, Reply, Suspend};
+use crate::protocol::{Begin, Event, Finish, Record, Reply, Standing, Suspend};
 use crate::types::{Answer, Failure, TaskId, Token};
 use futures::future::LocalBoxFuture;
 use std::cell::Cell;
@@ -14,9 +15,9 @@ use std::rc::Rc;
 
 /// One way between a slice and the outside.
 const OUTSIDE_WAY_MS: u64 = 1;
-/// One way between a slice and its object. Longer than the way out, so that an effect that doesn't
+/// One way between a slice and an object, or two objects. Longer than the way out, so that an effect that doesn't
 /// wait for the record before it overtakes it, and a crash shows that.
-const OBJECT_WAY_MS: u64 = 2;
+pub(super) const OBJECT_WAY_MS: u64 = 2;
 /// A message without a reply is sent again after this.
 const RESEND_MS: u64 = 500;
 
@@ -51,32 +52,75 @@ impl TestHost {
         if self.is_dead() {
             pending::<()>().await;
         }
-        let fault = self.world.enter(action);
+        let fault = self.world.enter(self.id, action);
         if fault == Some(Fault::CrashBefore) {
             self.die::<()>().await;
         }
         fault
     }
 
-    /// Sends a message until there is a reply.
-    pub(super) async fn send(&self, action: Action, event: Event) -> Result<Reply, CallError> {
+    /// Does something at an object: there, there once more if that is how it is disturbed, and back.
+    async fn at_object<T>(&self, action: Action, act: impl Fn(&World) -> T) -> T {
         let fault = self.enter(action).await;
         self.world.clock.sleep(OBJECT_WAY_MS).await;
-        let mut reply = self.world.tell(self.id, event.clone());
+        let mut reply = act(&self.world);
         match fault {
             Some(Fault::CrashAfter) => self.die::<()>().await,
-            Some(Fault::Double) => reply = self.world.tell(self.id, event),
+            Some(Fault::Double) => reply = act(&self.world),
             Some(Fault::LoseReply) => {
                 self.world.clock.sleep(RESEND_MS).await;
-                reply = self.world.tell(self.id, event);
+                reply = act(&self.world);
             }
             Some(Fault::CrashBefore) | None => {}
         }
         self.world.clock.sleep(OBJECT_WAY_MS).await;
-        match reply {
+        reply
+    }
+
+    /// Sends a message until there is a reply.
+    pub(super) async fn send(&self, action: Action, event: Event) -> Result<Reply, CallError> {
+        let tell = |world: &World| world.tell(self.id, event.clone());
+        match self.at_object(action, tell).await {
             Reply::NotFound => Err(CallError::Gone),
             reply => Ok(reply),
         }
+    }
+
+    async fn child_begun(&self, begin: ChildBegin) -> Result<ChildSays, CallError> {
+        let refused = |why: String| ChildSays::Refused(Failure::terminal("child_refused", why));
+        let Some(function) = self.world.function(&begin.function) else {
+            return Ok(refused(format!("no function {:?}", begin.function)));
+        };
+        let checked = match function.check(&begin.input) {
+            Ok(checked) => checked,
+            Err(problems) => return Ok(refused(format!("its input is refused: {problems:?}"))),
+        };
+        let child = begin.key.task_id();
+        let event = Event::Begin(Box::new(Begin {
+            op: self.world.token(),
+            key: begin.key,
+            function: begin.function,
+            policy: checked.policy.unwrap_or_else(|| function.policy().clone()),
+            fingerprint: None,
+            input: begin.input,
+            claims: false,
+            hop: begin.hop,
+            parent: begin.parent,
+        }));
+        let tell = |world: &World| world.tell(child, event.clone());
+        match self.at_object(Action::Begin, tell).await {
+            Reply::Stands(standing) => Ok(says(&standing)),
+            Reply::KeyCollision | Reply::KeyReused => {
+                Ok(refused("its key is another task's".to_owned()))
+            }
+            other => Err(CallError::Unreachable(format!("{other:?}"))),
+        }
+    }
+
+    async fn child_seen(&self, id: TaskId) -> ChildSays {
+        let look = |world: &World| world.standing(id);
+        let standing = self.at_object(Action::Look, look).await;
+        standing.map_or(ChildSays::Gone, |standing| says(&standing))
     }
 
     async fn fetched(&self, request: OutRequest) -> Result<OutResponse, FetchError> {
@@ -97,6 +141,10 @@ impl TestHost {
             .await;
         reaction.result
     }
+}
+
+fn says(standing: &Standing) -> ChildSays {
+    outcome_of(standing).map_or(ChildSays::Moving, ChildSays::Ended)
 }
 
 impl Host for TestHost {
@@ -142,12 +190,20 @@ impl Host for TestHost {
         Box::pin(async move { host.send(Action::Finish, event).await })
     }
 
-    fn begin_child(&self, _: ChildBegin) -> LocalBoxFuture<'static, Result<ChildSays, CallError>> {
-        Box::pin(async { Ok(ChildSays::Gone) })
+    fn begin_child(
+        &self,
+        begin: ChildBegin,
+    ) -> LocalBoxFuture<'static, Result<ChildSays, CallError>> {
+        let host = self.clone();
+        Box::pin(async move { host.child_begun(begin).await })
     }
 
-    fn look_at_child(&self, _: TaskId) -> LocalBoxFuture<'static, Result<ChildSays, CallError>> {
-        Box::pin(async { Ok(ChildSays::Gone) })
+    fn look_at_child(
+        &self,
+        task_id: TaskId,
+    ) -> LocalBoxFuture<'static, Result<ChildSays, CallError>> {
+        let host = self.clone();
+        Box::pin(async move { Ok(host.child_seen(task_id).await) })
     }
 
     fn signal_token(&self, name: &str, n: u32) -> Option<String> {

@@ -25,16 +25,22 @@
 //! assert_eq!(bench.requests().len(), 1);
 //! ```
 //!
-//! [`Bench::crash_after`] and its like disturb a run at one chosen point; [`crash_everywhere`] does so
-//! at every point there is.
+//! [`Bench::crash_after`] and its like disturb a run at one chosen point; [`crash_everywhere`] and
+//! [`Crashes`] do so at every point there is.
 
+mod action;
+mod address;
 mod bench;
 mod clock;
+mod course;
 mod crash;
+mod debts;
 mod host;
 mod object;
+mod outside;
 mod world;
 
+pub use action::{Action, Reaction, Sent};
+pub use address::Address;
 pub use bench::Bench;
-pub use crash::{Tried, crash_everywhere};
-pub use world::{Action, Reaction, Sent};
+pub use crash::{CRASH_KEY, Crashes, Tried, crash_everywhere, crash_everywhere_with};

@@ -1,48 +1,112 @@
-//! An object in memory: loads, lets the task machine decide, writes, as the real one does.
+//! An object in memory: the real storage code on cells in memory, and an alarm.
 
 use crate::protocol::{
-    Effect, Event, Moment, Next, Outcome, Reply, Standing, StepRecord, Task, handle,
+    Cursor, Debt, Effect, Event, Moment, Reply, Standing, State, StepRecord, Summary, Task,
 };
-use crate::types::{Input, StepId, Token};
-use std::collections::BTreeMap;
+use crate::store::cells::MemoryCells;
+use crate::store::commit::{Stored, commit};
+use crate::store::journal::{self, Purpose};
+use crate::types::{Input, TaskId, Token};
 
 /// Something to do after a transition is written.
 pub(super) enum After {
+    /// Start a slice with this ticket.
     Dispatch(Token),
     /// D1 is told at once, and always answers.
     Tell(Event),
+    /// Tell another task.
+    Pay(Debt),
 }
 
-#[derive(Default)]
 pub(super) struct Object {
-    /// As text, so that what is not written is not remembered.
-    task: Option<String>,
-    input: Input,
-    answer: Vec<u8>,
-    journal: BTreeMap<StepId, StepRecord>,
+    id: TaskId,
+    cells: MemoryCells,
     alarm_ms: Option<u64>,
 }
 
 impl Object {
+    pub(super) fn new(id: TaskId) -> Self {
+        Self {
+            id,
+            cells: MemoryCells::default(),
+            alarm_ms: None,
+        }
+    }
+
+    fn stored(&self) -> Option<Stored> {
+        Stored::load(&self.cells, self.id).expect("an object reads what it wrote")
+    }
+
     pub(super) fn task(&self) -> Option<Task> {
-        let text = self.task.as_ref()?;
-        Some(serde_json::from_str(text).expect("a task reads what it wrote"))
+        Some(self.stored()?.task)
+    }
+
+    /// Where the task stands, with the body of its answer.
+    pub(super) fn standing(&self) -> Option<Standing> {
+        let task = self.task()?;
+        let mut standing = Standing {
+            summary: Summary::of(&task),
+            answer: task.answer.clone().filter(|_| task.answers()),
+        };
+        self.fill(&mut standing);
+        Some(standing)
+    }
+
+    /// True if there is a task that somebody may know of.
+    pub(super) fn is_known(&self, now_ms: u64) -> bool {
+        let forgotten = |task: &Task| matches!(task.state, State::Forgotten);
+        self.task()
+            .is_some_and(|task| !task.is_expired(now_ms) && !forgotten(&task))
+    }
+
+    /// Puts the stored bytes to the status and fields of an answer.
+    fn fill(&self, standing: &mut Standing) {
+        let Some(answer) = &mut standing.answer else {
+            return;
+        };
+        if let Some(stored) = self.stored() {
+            let body = stored.answer_body(&self.cells);
+            answer.body = body.expect("an answer is kept whole");
+        }
     }
 
     pub(super) fn input(&self) -> Input {
-        self.input.clone()
+        let Some(stored) = self.stored() else {
+            return Input::default();
+        };
+        let body = stored.input_body(&self.cells);
+        Input {
+            headers: stored.input_headers,
+            body: body.expect("an input is kept whole"),
+        }
     }
 
-    pub(super) fn answer_body(&self) -> Vec<u8> {
-        self.answer.clone()
+    /// Every page of the journal.
+    pub(super) fn journal(&self, purpose: Purpose) -> Vec<StepRecord> {
+        let mut out = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = journal::page(&self.cells, self.id, purpose, after.as_deref());
+            let (records, more) = page.expect("a journal is read as it was written");
+            out.extend(records);
+            let Some(more) = more else {
+                return out;
+            };
+            assert_ne!(after.as_ref(), Some(&more), "a page moves on");
+            after = Some(more);
+        }
     }
 
-    pub(super) fn journal(&self) -> Vec<StepRecord> {
-        self.journal.values().cloned().collect()
+    pub(super) fn cursor(&self) -> Option<Cursor> {
+        journal::cursor(&self.cells, self.id).expect("a cursor is read as it was written")
     }
 
     pub(super) fn alarm_ms(&self) -> Option<u64> {
         self.alarm_ms
+    }
+
+    pub(super) fn cells(&self) -> Vec<String> {
+        self.cells.names()
     }
 
     /// Rings the alarm: it is used up, whatever comes of it.
@@ -51,93 +115,59 @@ impl Object {
         self.handle(Event::AlarmFired, moment).1
     }
 
+    /// One atomic step, and what is to be done once it is durable.
     pub(super) fn handle(&mut self, event: Event, moment: &Moment) -> (Reply, Vec<After>) {
-        let out = handle(self.task(), self.looked_up(event), moment);
-        match out.next {
-            Next::Unchanged => {}
-            Next::Put(task) => {
-                self.task = Some(serde_json::to_string(&task).expect("a task has a JSON form"));
-            }
-            Next::Gone => *self = Self::default(),
+        let committed = commit(&self.cells, self.id, event, moment);
+        let committed = committed.unwrap_or_else(|error| panic!("no step: {error}"));
+        if committed.gone {
+            self.cells.clear();
+            self.alarm_ms = None;
+        } else if let Some(at_ms) = committed.alarm_ms {
+            assert!(at_ms > moment.ms, "an alarm is never set to now");
+            self.alarm_ms = Some(at_ms);
         }
         let mut after = Vec::new();
-        for effect in out.effects {
-            after.extend(self.apply(effect));
+        for effect in committed.after {
+            follow(effect, committed.stored.as_ref(), &mut after);
         }
-        let mut reply = out.reply;
-        if let Reply::Stands(Standing {
-            answer: Some(answer),
-            ..
-        }) = &mut reply
+        let mut reply = committed.reply;
+        if let Reply::Stands(standing)
+        | Reply::Stale(standing)
+        | Reply::InProgress(standing)
+        | Reply::Ended(standing) = &mut reply
         {
-            answer.body.clone_from(&self.answer);
+            self.fill(standing);
         }
         (reply, after)
     }
+}
 
-    /// Fills in what the object knows of the steps that a message names.
-    fn looked_up(&self, mut event: Event) -> Event {
-        let of = |steps: &[StepRecord]| -> Vec<StepRecord> {
-            let known = steps.iter().filter_map(|s| self.journal.get(&s.id));
-            known.cloned().collect()
-        };
-        match &mut event {
-            Event::Record(record) => record.known = of(&record.steps),
-            Event::Suspend(suspend) => suspend.known = of(&suspend.steps),
-            Event::Finish(finish) => {
-                finish.known = of(&finish.steps);
-                if let crate::protocol::Verdict::Failed(failure) = &finish.verdict
-                    && let Some(kept) = failure.step.as_ref().and_then(|s| self.journal.get(s))
-                    && finish.known.iter().all(|k| k.id != kept.id)
-                {
-                    finish.known.push(kept.clone());
-                }
-            }
-            _ => {}
+fn follow(effect: Effect, stored: Option<&Stored>, after: &mut Vec<After>) {
+    match effect {
+        Effect::Dispatch { ticket, .. } => after.push(After::Dispatch(ticket)),
+        Effect::Flush => after.extend(stored.map(|stored| {
+            let version = stored.task.version;
+            After::Tell(Event::Flushed {
+                sent: version,
+                holds: version,
+            })
+        })),
+        Effect::Forget { version } => after.push(After::Tell(Event::TombstoneAcked(version))),
+        Effect::PayDebts => {
+            let debts = stored.map(|s| s.task.debts.list.clone());
+            after.extend(debts.unwrap_or_default().into_iter().map(After::Pay));
         }
-        event
-    }
-
-    fn apply(&mut self, effect: Effect) -> Option<After> {
-        match effect {
-            Effect::PutInput(input) => self.input = input,
-            Effect::PutAnswer(answer) => self.answer = answer.body,
-            Effect::PutStep(step) => {
-                self.journal.insert(step.id.clone(), step);
-            }
-            Effect::ReopenStep(id) => {
-                self.journal.remove(&id);
-            }
-            Effect::DropPayload => {
-                self.input = Input::default();
-                self.answer.clear();
-                self.journal.clear();
-            }
-            Effect::SetAlarm { at_ms } => self.alarm_ms = Some(at_ms),
-            Effect::Dispatch { ticket, .. } => return Some(After::Dispatch(ticket)),
-            Effect::Flush => {
-                let version = self.task()?.version;
-                return Some(After::Tell(Event::Flushed {
-                    sent: version,
-                    holds: version,
-                }));
-            }
-            Effect::Forget { version } => {
-                return Some(After::Tell(Event::TombstoneAcked(version)));
-            }
-            Effect::WakeJoined
-            | Effect::PutCursor(_)
-            | Effect::PutLetter(_)
-            | Effect::NewJournal { .. }
-            | Effect::ReplaceInput(_)
-            | Effect::PayDebts => {}
-        }
-        None
-    }
-
-    /// Every outcome, without the times and places that differ between runs.
-    pub(super) fn outcomes(&self) -> BTreeMap<StepId, Outcome> {
-        let records = self.journal.values();
-        records.map(|r| (r.id.clone(), r.outcome.clone())).collect()
+        // Nobody waits in an object of the bench.
+        Effect::WakeJoined => {}
+        Effect::PutInput(_)
+        | Effect::ReplaceInput(_)
+        | Effect::PutAnswer(_)
+        | Effect::PutStep(_)
+        | Effect::ReopenStep(_)
+        | Effect::PutCursor(_)
+        | Effect::PutLetter(_)
+        | Effect::NewJournal { .. }
+        | Effect::DropPayload
+        | Effect::SetAlarm { .. } => unreachable!("written by the step itself"),
     }
 }

@@ -1,142 +1,42 @@
 //! What the slices of one bench share: clock, objects, the outside, and the faults to come.
 
+use super::action::{Action, Fault, Point, Reaction, Sent, Taken};
 use super::clock::Clock;
 use super::object::{After, Object};
-use crate::function::{FetchError, Function, OutRequest, OutResponse};
-use crate::protocol::{Event, Fresh, Moment, Reply};
-use crate::types::{Headers, TaskId, Token};
+use crate::function::{Function, OutRequest};
+use crate::protocol::{
+    Claimed, Debt, Event, Fresh, Moment, Reply, Standing, State, Task, WaitFor, Waiting,
+};
+use crate::store::journal::Purpose;
+use crate::types::{TaskId, Token};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a slice does to the outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Action {
-    /// Claims with a ticket.
-    Claim,
-    /// Sends a request out.
-    Fetch,
-    /// Has outcomes recorded.
-    Record,
-    /// Hands the task on.
-    Suspend,
-    /// Reports the end of the attempt.
-    Finish,
-}
-
-/// One action of a run: the `nth` of its kind (1, 2, …), counted over all slices of a bench.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Point {
-    pub(super) action: Action,
-    pub(super) nth: usize,
-}
-
-impl Point {
-    pub(super) fn new(action: Action, nth: usize) -> Self {
-        Self { action, nth }
-    }
-}
-
-/// What goes wrong at a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// The slice dies before anything leaves it.
-    CrashBefore,
-    /// It has its effect, and the slice dies before it hears of it.
-    CrashAfter,
-    /// It has its effect, and the reply is lost.
-    LoseReply,
-    /// It arrives twice.
-    Double,
-}
-
-/// A request that reached the outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// When.
-    pub at_ms: u64,
-    /// When the response was there, or would have been for somebody who still waited.
-    pub answered_ms: u64,
-    /// Which request with this derived key it is: 1, 2, …
-    pub nth: usize,
-    /// As it was sent.
-    pub request: OutRequest,
-}
-
-impl Sent {
-    /// Its derived key: the value of its `Idempotency-Key`.
-    pub fn key(&self) -> &str {
-        self.request.headers.get("idempotency-key").unwrap_or("")
-    }
-}
-
-/// What the outside does with a request.
-#[derive(Clone, Debug)]
-pub struct Reaction {
-    pub(super) after_ms: u64,
-    pub(super) result: Result<OutResponse, FetchError>,
-}
-
-impl Reaction {
-    /// A response without a body.
-    pub fn status(status: u16) -> Self {
-        Self::bytes(status, "text/plain", b"")
-    }
-
-    /// A JSON response; the text is sent as it is.
-    pub fn json(status: u16, text: &str) -> Self {
-        Self::bytes(status, "application/json", text.as_bytes())
-    }
-
-    /// A response of this content type.
-    pub fn bytes(status: u16, content_type: &str, body: &[u8]) -> Self {
-        let mut headers = Headers::default();
-        headers.push("content-type", content_type);
-        Self {
-            after_ms: 0,
-            result: Ok(OutResponse {
-                status,
-                headers,
-                body: body.to_vec(),
-            }),
-        }
-    }
-
-    /// No response. The work may have been done.
-    pub fn error(error: FetchError) -> Self {
-        Self {
-            after_ms: 0,
-            result: Err(error),
-        }
-    }
-
-    /// Comes after a while.
-    #[must_use]
-    pub fn after_ms(mut self, ms: u64) -> Self {
-        self.after_ms = ms;
-        self
-    }
-}
-
 type Outside = dyn Fn(&Sent) -> Reaction;
 
-/// A slice that is to be started.
+/// Something that is to be started.
 pub(super) enum Start {
-    /// By the delivery that was given the claim.
-    Claimed(TaskId, Box<crate::protocol::Claimed>),
-    /// With a ticket.
+    /// A slice, by the delivery that was given the claim.
+    Claimed(TaskId, Box<Claimed>),
+    /// A slice, with a ticket.
     Ticket(TaskId, Token),
+    /// A message from this object to the task that it owes it to.
+    Debt(TaskId, Debt),
 }
 
 pub(super) struct World {
     pub(super) clock: Rc<Clock>,
-    pub(super) function: Function,
+    /// The first is the one that keys alone are of.
+    pub(super) functions: RefCell<Vec<Function>>,
     pub(super) outside: RefCell<Rc<Outside>>,
     pub(super) objects: RefCell<BTreeMap<TaskId, Object>>,
     pub(super) sent: RefCell<Vec<Sent>>,
     /// Actions so far, in order.
-    pub(super) log: RefCell<Vec<Action>>,
+    pub(super) log: RefCell<Vec<Taken>>,
     faults: RefCell<Vec<(Point, Fault)>>,
+    /// Messages between objects that are still to fail.
+    pub(super) losing: Cell<usize>,
     pub(super) starts: RefCell<Vec<Start>>,
     drawn: Cell<u64>,
     /// Rules that were broken.
@@ -148,16 +48,28 @@ impl World {
         Rc::new(Self {
             // 2026-11-29, so that times look like times.
             clock: Clock::new(1_796_000_000_000),
-            function,
+            functions: RefCell::new(vec![function]),
             outside: RefCell::new(Rc::new(|_| Reaction::status(200))),
             objects: RefCell::default(),
             sent: RefCell::default(),
             log: RefCell::default(),
             faults: RefCell::default(),
+            losing: Cell::new(0),
             starts: RefCell::default(),
             drawn: Cell::new(0),
             broken: RefCell::default(),
         })
+    }
+
+    /// A function of the bench.
+    pub(super) fn function(&self, name: &str) -> Option<Function> {
+        let functions = self.functions.borrow();
+        functions.iter().find(|f| f.name() == name).cloned()
+    }
+
+    /// Name of the first function.
+    pub(super) fn first(&self) -> String {
+        self.functions.borrow()[0].name().to_owned()
     }
 
     /// A value that was never drawn before.
@@ -175,6 +87,7 @@ impl World {
                 jitter: 1_000,
             },
             duplicates: 0,
+            // Looked up by the object.
             undoable: false,
         }
     }
@@ -184,21 +97,27 @@ impl World {
     }
 
     /// Counts an action, and says what is to go wrong with it.
-    pub(super) fn enter(&self, action: Action) -> Option<Fault> {
+    pub(super) fn enter(&self, task_id: TaskId, action: Action) -> Option<Fault> {
         let mut log = self.log.borrow_mut();
-        log.push(action);
-        let nth = log.iter().filter(|a| **a == action).count();
-        let point = Point::new(action, nth);
+        let earlier = log.iter().filter(|t| t.point.action == action).count();
+        let point = Point::new(action, earlier + 1);
         let mut faults = self.faults.borrow_mut();
-        let at = faults.iter().position(|(p, _)| *p == point)?;
-        Some(faults.remove(at).1)
+        let planned = faults.iter().position(|(p, _)| *p == point);
+        let fault = planned.map(|at| faults.remove(at).1);
+        log.push(Taken {
+            at_ms: self.clock.now_ms(),
+            task_id,
+            point,
+            fault,
+        });
+        fault
     }
 
     /// Gives an event to an object, and does what comes after it.
     pub(super) fn tell(&self, id: TaskId, event: Event) -> Reply {
         let (reply, after) = {
             let mut objects = self.objects.borrow_mut();
-            let object = objects.entry(id).or_default();
+            let object = objects.entry(id).or_insert_with(|| Object::new(id));
             object.handle(event, &self.moment())
         };
         self.follow(id, after);
@@ -211,18 +130,16 @@ impl World {
         let due = |o: &Object| o.alarm_ms().is_some_and(|at| at <= now_ms);
         let ids: Vec<TaskId> = {
             let objects = self.objects.borrow();
-            objects
-                .iter()
-                .filter(|(_, o)| due(o))
-                .map(|(id, _)| *id)
-                .collect()
+            let due = objects.iter().filter(|(_, o)| due(o));
+            due.map(|(id, _)| *id).collect()
         };
         for id in ids {
             let after = {
                 let mut objects = self.objects.borrow_mut();
-                objects.entry(id).or_default().ring(&self.moment())
+                let object = objects.get_mut(&id).filter(|o| due(o));
+                object.map(|o| o.ring(&self.moment()))
             };
-            self.follow(id, after);
+            self.follow(id, after.unwrap_or_default());
         }
     }
 
@@ -232,11 +149,71 @@ impl World {
                 After::Dispatch(ticket) => {
                     self.starts.borrow_mut().push(Start::Ticket(id, ticket));
                 }
+                After::Pay(debt) => self.starts.borrow_mut().push(Start::Debt(id, debt)),
                 After::Tell(event) => {
                     self.tell(id, event);
                 }
             }
         }
+    }
+
+    pub(super) fn task(&self, id: TaskId) -> Option<Task> {
+        self.objects.borrow().get(&id)?.task()
+    }
+
+    /// Where a task stands; `None` if there is none that anybody may know of.
+    pub(super) fn standing(&self, id: TaskId) -> Option<Standing> {
+        let objects = self.objects.borrow();
+        let known = |o: &&Object| o.is_known(self.clock.now_ms());
+        objects.get(&id).filter(known)?.standing()
+    }
+
+    /// True if this task goes on only by somebody outside: it waits for a signal that has no deadline,
+    /// for an operator, or for another task that does. Looks at children change nothing of it.
+    pub(super) fn is_stuck(&self, id: TaskId) -> bool {
+        self.stuck(id, &mut Vec::new())
+    }
+
+    fn stuck(&self, id: TaskId, seen: &mut Vec<TaskId>) -> bool {
+        if seen.contains(&id) {
+            // Tasks that wait for each other.
+            return true;
+        }
+        seen.push(id);
+        let Some(task) = self.task(id).filter(|t| t.debts.list.is_empty()) else {
+            return false;
+        };
+        match &task.state {
+            State::Suspended(Waiting::For(waits)) => waits.iter().all(|wait| match &wait.what {
+                WaitFor::Signal { due_ms, .. } => due_ms.is_none(),
+                WaitFor::Child { task_id, .. } => self.stuck(*task_id, seen),
+                WaitFor::Sleep { .. } | WaitFor::Retry { .. } => false,
+            }),
+            State::Suspended(Waiting::CodeChanged(_)) => true,
+            State::Suspended(_)
+            | State::Running
+            | State::Succeeded
+            | State::Failed { .. }
+            | State::Cancelled
+            | State::Forgotten => false,
+        }
+    }
+
+    /// The next alarm; of tasks that go on by themselves or still owe something, or of all.
+    pub(super) fn next_alarm_ms(&self, all: bool) -> Option<u64> {
+        let objects = self.objects.borrow();
+        let armed = objects
+            .iter()
+            .filter_map(|(id, o)| Some((id, o.alarm_ms()?)));
+        let counts = |id: &TaskId| {
+            let Some(task) = objects.get(id).and_then(Object::task) else {
+                return false;
+            };
+            let moves = matches!(task.state, State::Running | State::Suspended(_));
+            (moves && !self.is_stuck(*id)) || !task.debts.list.is_empty()
+        };
+        let armed = armed.filter(|(id, _)| all || counts(id));
+        armed.map(|(_, at_ms)| at_ms).min()
     }
 
     /// Lets a request reach the outside.
@@ -265,7 +242,8 @@ impl World {
         let Some((object, task)) = objects.get(&id).and_then(|o| Some((o, o.task()?))) else {
             return;
         };
-        for record in object.journal() {
+        let journal = object.journal(Purpose::Show);
+        for record in journal.iter().filter(|r| r.outcome.is_settled()) {
             let key = record.id.derived_key(id, task.key_generation);
             if sent.key() == format!("\"{key}\"") {
                 let text = format!("step {} ran again after it was recorded", record.id);

@@ -1,8 +1,8 @@
 //! The step that sends a request.
 
-use super::program::{Accept, Call};
+use super::program::{Accept, Call, OnUnknown, Undo, takes_no_body};
 use super::syntax;
-use super::walk::{Fields, Problems, real, whole};
+use super::walk::{Fields, Problems, kind, real, whole};
 use crate::function::{Headers, OutRequest, Retry};
 use serde_json::Value;
 
@@ -28,13 +28,10 @@ pub(super) fn call(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<C
     let timeout_ms = fields.read(problems, "timeout", syntax::positive_duration);
     let retry = retry(problems, fields);
     let accept = fields.read(problems, "accept_status", syntax::accept);
-    fields.not_yet(problems, "undo");
-    fields.not_yet(problems, "on_unknown");
+    let undo = undo(problems, fields);
+    let on_unknown = on_unknown(problems, fields);
     let method = method.unwrap_or_else(|| "POST".to_owned());
-    if body.is_some() && matches!(method.as_str(), "GET" | "HEAD") {
-        let detail = format!("a {method} request has no body");
-        problems.add(fields.path("body"), detail);
-    }
+    no_body_with_get(problems, fields, &method, body);
     if body.is_some() && headers.get("content-type").is_none() {
         headers.push("content-type", "application/json");
     }
@@ -50,7 +47,68 @@ pub(super) fn call(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<C
         retry,
         timeout_ms,
         accept: accept.unwrap_or_else(Accept::success),
+        undo,
+        on_unknown,
     })
+}
+
+fn no_body_with_get(
+    problems: &mut Problems,
+    fields: &Fields<'_>,
+    method: &str,
+    body: Option<&Value>,
+) {
+    if body.is_some() && takes_no_body(method) {
+        let detail = format!("a {method} request has no body");
+        problems.add(fields.path("body"), detail);
+    }
+}
+
+fn undo(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<Undo> {
+    let path = fields.path("undo");
+    let value = fields.take("undo")?;
+    let mut fields = Fields::of(problems, &path, value)?;
+    let method = fields.read(problems, "method", syntax::method);
+    let url = fields.need(problems, "url", syntax::url);
+    let body = fields.take("body");
+    let method = method.unwrap_or_else(|| "POST".to_owned());
+    no_body_with_get(problems, &fields, &method, body);
+    fields.close(problems);
+    let (url, body) = (url?, body.cloned());
+    Some(Undo { method, url, body })
+}
+
+fn on_unknown(problems: &mut Problems, fields: &mut Fields<'_>) -> OnUnknown {
+    let path = fields.path("on_unknown");
+    let read = match fields.take("on_unknown") {
+        None => return OnUnknown::Retry,
+        Some(Value::String(word)) if word == "retry" => return OnUnknown::Retry,
+        Some(Value::String(word)) if word == "fail" => return OnUnknown::Fail,
+        Some(value @ Value::Object(_)) => probe(problems, &path, value),
+        Some(other) => {
+            let got = kind(other);
+            let detail = format!("got {got}, wanted \"retry\", \"fail\" or {{\"probe\": …}}");
+            problems.add(path, detail);
+            None
+        }
+    };
+    // There is a problem then, and nothing runs.
+    read.unwrap_or(OnUnknown::Fail)
+}
+
+fn probe(problems: &mut Problems, path: &str, value: &Value) -> Option<OnUnknown> {
+    let mut fields = Fields::of(problems, path, value)?;
+    let path = fields.path("probe");
+    let inner = fields
+        .require(problems, "probe")
+        .and_then(|value| Fields::of(problems, &path, value));
+    fields.close(problems);
+    let mut fields = inner?;
+    let method = fields.read(problems, "method", syntax::method);
+    let url = fields.need(problems, "url", syntax::url);
+    fields.close(problems);
+    let method = method.unwrap_or_else(|| "GET".to_owned());
+    url.map(|url| OnUnknown::Probe { method, url })
 }
 
 fn headers(problems: &mut Problems, fields: &mut Fields<'_>) -> Headers {
@@ -94,5 +152,6 @@ fn retry(problems: &mut Problems, fields: &mut Fields<'_>) -> Retry {
         factor: factor.unwrap_or(2.0),
         max_ms: max_ms.unwrap_or_else(|| initial_ms.max(5_000)),
         jitter: jitter.unwrap_or(0.0),
+        max_elapsed_ms: None,
     }
 }

@@ -5,17 +5,21 @@
 //! |---|---|
 //! | `program` | what a program is, once it is known to be right |
 //! | `walk` | reads JSON and collects every problem with its path |
-//! | `parse` | steps and the answer |
+//! | `parse` | the whole and the answer |
+//! | `steps` | the steps, nested ones as well |
 //! | `call` | the step that sends a request |
 //! | `syntax` | durations, URLs, headers and the like |
+//! | `instant` | points in time |
 //! | `config` | the policy of a program |
 //! | `run` | runs it |
 
 mod call;
 mod config;
+mod instant;
 mod parse;
 mod program;
 mod run;
+mod steps;
 mod syntax;
 mod walk;
 

@@ -1,6 +1,7 @@
 //! What a program is, once it is known to be right.
 
 use crate::function::{Failure, Headers, OutRequest, Policy, Retry};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::rc::Rc;
 
@@ -16,12 +17,48 @@ pub(super) struct Program {
 /// One step.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    Call(Call),
-    Value { name: String, value: Rc<Value> },
-    Wait { ms: u64 },
-    Burn { ms: u64 },
+    Call(Box<Call>),
+    Value {
+        name: String,
+        value: Rc<Value>,
+    },
+    Sleep {
+        name: String,
+        time: Time,
+    },
+    Signal {
+        name: String,
+        /// Longest wait; `None` for no limit.
+        timeout_ms: Option<u64>,
+    },
+    Parallel {
+        name: String,
+        branches: Vec<Vec<Step>>,
+    },
+    Repeat {
+        name: String,
+        times: u32,
+        step: Box<Step>,
+    },
+    Save(Save),
+    Child(Box<Child>),
+    Wait {
+        ms: u64,
+    },
+    Burn {
+        ms: u64,
+    },
     Fail(Failure),
     Panic,
+}
+
+/// When a sleep ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Time {
+    /// This many milliseconds after it began.
+    For(u64),
+    /// At this time, in milliseconds since 1970.
+    Until(u64),
 }
 
 /// A request to send.
@@ -32,6 +69,51 @@ pub(super) struct Call {
     pub(super) retry: Retry,
     pub(super) timeout_ms: Option<u64>,
     pub(super) accept: Accept,
+    pub(super) undo: Option<Undo>,
+    pub(super) on_unknown: OnUnknown,
+}
+
+/// The request that takes a call back. What is recorded with the call, and handed to the handler.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Undo {
+    pub(super) method: String,
+    pub(super) url: String,
+    /// `None`: the outcome of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "present")]
+    pub(super) body: Option<Value>,
+}
+
+/// Whether a request of this method carries no body.
+pub(super) fn takes_no_body(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD")
+}
+
+/// What is done about a call of which nobody knows whether it came through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum OnUnknown {
+    /// It is sent again, under the same key.
+    Retry,
+    /// The task fails.
+    Fail,
+    /// Another request tells.
+    Probe { method: String, url: String },
+}
+
+/// A cursor to keep.
+#[derive(Clone, Debug)]
+pub(super) struct Save {
+    /// The path of the list that it stands in, by which its place is known.
+    pub(super) list: Rc<str>,
+    pub(super) cursor: Rc<Value>,
+}
+
+/// Another task to begin and wait for.
+#[derive(Clone, Debug)]
+pub(super) struct Child {
+    pub(super) name: String,
+    pub(super) function: String,
+    pub(super) key: String,
+    pub(super) input: Value,
 }
 
 /// Which statuses a call takes for a success: ranges, both ends included.
@@ -78,5 +160,25 @@ impl Default for OwnAnswer {
             headers: Headers::default(),
             body: Body::Outcomes,
         }
+    }
+}
+
+/// A member that may be `null` and still is there.
+mod present {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    #[allow(clippy::ref_option)] // the shape is serde's
+    pub(super) fn serialize<S: Serializer>(
+        value: &Option<Value>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Value>, D::Error> {
+        Value::deserialize(deserializer).map(Some)
     }
 }

@@ -17,7 +17,7 @@ pub(super) async fn run(ctx: Ctx, program: Program) -> Result<Raw, Failure> {
         match step {
             Step::Call(call) => {
                 let name = call.name.clone();
-                outcomes.insert(name, shown(send(&ctx, call).await?));
+                outcomes.insert(name, shown(send(&ctx, *call).await?));
             }
             Step::Value { name, value } => {
                 let recorded = ctx.step(&name, move || {
@@ -39,6 +39,10 @@ pub(super) async fn run(ctx: Ctx, program: Program) -> Result<Raw, Failure> {
             Step::Panic => {
                 ctx.settled().await;
                 panic!("lab panic");
+            }
+            other => {
+                let text = format!("{other:?} does not run yet");
+                return Err(Failure::terminal("lab_unfinished", text));
             }
         }
     }

@@ -46,6 +46,49 @@ pub(super) fn name(value: &Value) -> Result<String, String> {
     Ok(name)
 }
 
+/// The name of a signal, which is part of an address.
+pub(super) fn signal(value: &Value) -> Result<String, String> {
+    let name = text(value)?;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
+    if name.is_empty() || name.len() > 100 || !name.bytes().all(plain) {
+        let got = quoted(&name);
+        return Err(format!(
+            "got {got}, wanted 1 to 100 letters, digits, `_`, `.` and `-`"
+        ));
+    }
+    if matches!(name.as_str(), "." | "..") {
+        let got = quoted(&name);
+        return Err(format!("got {got}, which cannot be part of an address"));
+    }
+    Ok(name)
+}
+
+/// The name of a function, which is part of an address. Whether there is one shows when it is called.
+pub(super) fn function(value: &Value) -> Result<String, String> {
+    let name = text(value)?;
+    let first = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let plain = |b: u8| first(b) || b"_-".contains(&b);
+    if name.len() > 64 || !name.bytes().next().is_some_and(first) || !name.bytes().all(plain) {
+        let got = quoted(&name);
+        return Err(format!(
+            "got {got}, wanted the name of a function: 1 to 64 of a-z, 0-9, `_` and `-`, the first a letter or digit"
+        ));
+    }
+    Ok(name)
+}
+
+/// An idempotency key.
+pub(super) fn key(value: &Value) -> Result<String, String> {
+    let key = text(value)?;
+    if key.is_empty() || key.len() > 255 || !key.bytes().all(|b| b.is_ascii_graphic()) {
+        let got = quoted(&key);
+        return Err(format!(
+            "got {got}, wanted 1 to 255 visible ASCII characters"
+        ));
+    }
+    Ok(key)
+}
+
 pub(super) fn method(value: &Value) -> Result<String, String> {
     let method = text(value)?;
     if METHODS.contains(&method.as_str()) {

@@ -151,14 +151,6 @@ impl<'v> Fields<'v> {
         problems.keep(&self.path(name), read(value))
     }
 
-    /// Says of a member that is part of the language that it does not work yet.
-    pub(super) fn not_yet(&mut self, problems: &mut Problems, name: &'static str) {
-        if self.map.contains_key(name) {
-            problems.add(self.path(name), "is not supported yet");
-        }
-        self.wanted.push(name);
-    }
-
     /// Complains about every member that nobody has asked for.
     pub(super) fn close(self, problems: &mut Problems) {
         for name in self.map.keys() {

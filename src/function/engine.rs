@@ -1,0 +1,236 @@
+//! How a step comes to its outcome: replayed if it is recorded, else tried until it has one.
+
+use super::ctx::StepScope;
+use super::retry::Retry;
+use super::run::Run;
+use super::unknown::Unknown;
+use crate::limits;
+use crate::protocol::{Kind, Open, Outcome, StepRecord, UndoPlan, Wait, WaitFor};
+use crate::types::{Failure, FailureKind, StepId};
+use futures::channel::oneshot;
+use futures::future::{Either, LocalBoxFuture, select};
+use std::future::pending;
+use std::rc::Rc;
+
+/// The work of a step: its outcome as JSON text.
+pub(super) type Work = Rc<dyn Fn(StepScope) -> LocalBoxFuture<'static, Result<String, Failure>>>;
+
+/// One step, with everything that decides how it is done.
+#[derive(Clone)]
+pub(super) struct Engine {
+    pub(super) run: Rc<Run>,
+    pub(super) id: StepId,
+    pub(super) kind: Kind,
+    pub(super) work: Work,
+    pub(super) retry: Retry,
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) undo: Option<UndoPlan>,
+    pub(super) unknown: Unknown,
+}
+
+impl Engine {
+    /// The outcome, recorded or about to be.
+    pub(super) async fn outcome(self) -> Result<String, Failure> {
+        let run = Rc::clone(&self.run);
+        let Some(_under_way) = run.enter(&self.id) else {
+            return Err(in_flight(&self.id));
+        };
+        let mut open = match run.visit(&self.id, self.kind).await.map(|r| r.outcome) {
+            Some(Outcome::Value(text)) => return Ok(text),
+            Some(Outcome::Failed(failure)) => return Err(of_step(failure, &self.id)),
+            Some(Outcome::Open(open)) => *open,
+            None => Open::default(),
+        };
+        loop {
+            if let Some(due_ms) = open.due_ms {
+                let what = WaitFor::Retry { due_ms };
+                let id = self.id.clone();
+                run.wait(Wait { id, what }).await;
+            }
+            match self.try_once(open).await {
+                Outcome::Value(text) => return Ok(text),
+                Outcome::Failed(failure) => return Err(failure),
+                Outcome::Open(next) => open = *next,
+            }
+        }
+    }
+
+    /// One try, from its admission to its record. What is open comes back to be tried again.
+    async fn try_once(&self, mut open: Open) -> Outcome {
+        let unknown = open.in_flight;
+        if unknown && matches!(self.unknown, Unknown::Fail) {
+            return self.settle(Outcome::Failed(self.outcome_unknown(&open)), open.tries);
+        }
+        let wanted = self
+            .timeout_ms
+            .unwrap_or_else(|| self.run.policy.step_timeout_ms());
+        let allowed_ms = self.run.admit(wanted).await;
+        if open.first_ms == 0 {
+            open.first_ms = self.run.object_now_ms();
+        }
+        let probes = unknown && matches!(self.unknown, Unknown::Probe(_));
+        if self.needs_intent() && !open.in_flight {
+            open.in_flight = true;
+            open.due_ms = None;
+            self.run
+                .keep(self.record(Outcome::Open(Box::new(open.clone())), open.tries));
+            self.run.recorded().await;
+        }
+        let (tell, told) = oneshot::channel();
+        let this = self.clone();
+        self.run.spawn(&self.id, async move {
+            let outcome = if probes {
+                this.probe(open, allowed_ms).await
+            } else {
+                let result = this.timed((this.work)(this.scope()), allowed_ms).await;
+                this.judge(result, open)
+            };
+            // Whoever awaited the step may be gone; its record counts all the same.
+            let _ = tell.send(outcome);
+        });
+        match told.await {
+            Ok(outcome) => outcome,
+            // Cut off by a race.
+            Err(_) => pending().await,
+        }
+    }
+
+    fn needs_intent(&self) -> bool {
+        self.undo.is_some() || self.unknown.needs_intent()
+    }
+
+    fn scope(&self) -> StepScope {
+        StepScope::new(&self.run, &self.id)
+    }
+
+    /// Asks the other side whether the step happened.
+    async fn probe(&self, open: Open, allowed_ms: u64) -> Outcome {
+        let Unknown::Probe(probe) = &self.unknown else {
+            return Outcome::Open(Box::new(open));
+        };
+        match self.timed(probe(self.scope()), allowed_ms).await {
+            Ok(Some(text)) => self.judge(Ok(text), open),
+            Ok(None) => Outcome::Open(Box::new(Open {
+                in_flight: false,
+                due_ms: None,
+                ..open
+            })),
+            // It stays unknown, whatever went wrong with the question.
+            Err(failure) => {
+                let failure = failure.with_unknown_effect();
+                self.judge(Err(failure), open)
+            }
+        }
+    }
+
+    async fn timed<T>(
+        &self,
+        work: LocalBoxFuture<'static, Result<T, Failure>>,
+        allowed_ms: u64,
+    ) -> Result<T, Failure> {
+        let run = &self.run;
+        let left = run.limit_ms().saturating_sub(run.elapsed_ms()).max(1);
+        let limit_ms = allowed_ms.min(left);
+        match select(work, run.host.sleep(limit_ms)).await {
+            Either::Left((result, _)) => result,
+            Either::Right(((), _)) => {
+                let message = format!(
+                    "step {} did not end within {limit_ms} ms; its effect is unknown",
+                    self.id
+                );
+                Err(Failure::retryable("step_timeout", message).with_unknown_effect())
+            }
+        }
+    }
+
+    /// What a try comes to, kept for the next record.
+    fn judge(&self, result: Result<String, Failure>, open: Open) -> Outcome {
+        let tries = open.tries + 1;
+        let failure = match result.and_then(|text| within_limit(text, &self.id)) {
+            Ok(text) => return self.settle(Outcome::Value(text), tries),
+            Err(failure) => failure.cut(),
+        };
+        if failure.unknown && matches!(self.unknown, Unknown::Fail) {
+            let open = Open {
+                failure: Some(failure),
+                ..open
+            };
+            return self.settle(Outcome::Failed(self.outcome_unknown(&open)), tries);
+        }
+        let now_ms = self.run.object_now_ms();
+        let delay_ms = self.retry.next_delay_ms(
+            tries,
+            now_ms.saturating_sub(open.first_ms),
+            failure.retry_after_ms,
+            self.run.host.jitter(),
+        );
+        match delay_ms {
+            Some(delay_ms) if failure.kind == FailureKind::Retryable => {
+                let next = Open {
+                    in_flight: failure.unknown && self.needs_intent(),
+                    tries,
+                    due_ms: Some(now_ms + delay_ms),
+                    failure: Some(failure),
+                    ..open
+                };
+                self.settle(Outcome::Open(Box::new(next)), tries)
+            }
+            _ => self.settle(Outcome::Failed(of_step(failure, &self.id)), tries),
+        }
+    }
+
+    fn settle(&self, outcome: Outcome, tries: u32) -> Outcome {
+        self.run.keep(self.record(outcome.clone(), tries));
+        outcome
+    }
+
+    fn record(&self, outcome: Outcome, tries: u32) -> StepRecord {
+        StepRecord {
+            kind: self.kind,
+            undo: self.undo.clone(),
+            tries,
+            ..StepRecord::new(self.id.clone(), outcome)
+        }
+    }
+
+    fn outcome_unknown(&self, open: &Open) -> Failure {
+        let why = match &open.failure {
+            Some(failure) => format!("the last thing heard of it: {failure}"),
+            None => "the process ended while it was under way".to_owned(),
+        };
+        let message = format!(
+            "whether step {} happened is unknown, and it is not to be repeated; {why}",
+            self.id
+        );
+        let failure = Failure::terminal("outcome_unknown", message).with_unknown_effect();
+        of_step(failure.cut(), &self.id)
+    }
+}
+
+/// The failure as that of this step.
+pub(super) fn of_step(failure: Failure, id: &StepId) -> Failure {
+    Failure {
+        step: Some(id.clone()),
+        ..failure
+    }
+}
+
+pub(super) fn in_flight(id: &StepId) -> Failure {
+    let message = format!(
+        "a step named {:?} is already under way in this branch; give parallel work branches of its own",
+        id.name
+    );
+    Failure::terminal("step_in_flight", message)
+}
+
+fn within_limit(text: String, id: &StepId) -> Result<String, Failure> {
+    if text.len() <= limits::MAX_OUTCOME_BYTES {
+        return Ok(text);
+    }
+    let message = format!(
+        "the outcome of step {id} has {} bytes; an outcome can have {}",
+        text.len(),
+        limits::MAX_OUTCOME_BYTES
+    );
+    Err(Failure::terminal("outcome_too_large", message))
+}
