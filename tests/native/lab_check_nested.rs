@@ -218,6 +218,31 @@ fn nesting_has_levels() {
 }
 
 #[test]
+fn names_of_parallels_add_up() {
+    let within = |name: &str, inner: &str| {
+        let name = serde_json::json!(name);
+        format!(r#"{{"do": "parallel", "name": {name}, "branches": [[{inner}]]}}"#)
+    };
+    let nested = |name: &str, levels: usize| {
+        (0..levels).fold(VALUE.to_owned(), |inner, _| within(name, &inner))
+    };
+    accepts_all(&[
+        step(&nested(&"n".repeat(196), 5)),
+        step(&nested(&"/".repeat(60), 5)),
+    ]);
+    let path = format!("steps[0]{}.name", ".branches[0][0]".repeat(5));
+    refuses(
+        &step(&nested(&"n".repeat(196), 6)),
+        &[(&path, "have 1200 bytes here, wanted at most 1000")],
+    );
+    let path = format!("steps[0]{}.name", ".branches[0][0]".repeat(3));
+    refuses(
+        &step(&nested(&"%".repeat(100), 4)),
+        &[(&path, "have 1216 bytes here")],
+    );
+}
+
+#[test]
 fn a_body_full_of_steps_is_read() {
     let steps = |one: &str| {
         let count = (1 << 20) / (one.len() + 1) - 10;

@@ -1,6 +1,6 @@
 //! The step that sends a request.
 
-use super::program::{Accept, Call, OnUnknown, Undo, takes_no_body};
+use super::program::{Accept, Call, OnUnknown, UndoRequest, takes_no_body};
 use super::syntax;
 use super::walk::{Fields, Problems, kind, real, whole};
 use crate::function::{Headers, OutRequest, Retry};
@@ -64,7 +64,7 @@ fn no_body_with_get(
     }
 }
 
-fn undo(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<Undo> {
+fn undo(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<UndoRequest> {
     let path = fields.path("undo");
     let value = fields.take("undo")?;
     let mut fields = Fields::of(problems, &path, value)?;
@@ -75,7 +75,7 @@ fn undo(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<Undo> {
     no_body_with_get(problems, &fields, &method, body);
     fields.close(problems);
     let (url, body) = (url?, body.cloned());
-    Some(Undo { method, url, body })
+    Some(UndoRequest { method, url, body })
 }
 
 fn on_unknown(problems: &mut Problems, fields: &mut Fields<'_>) -> OnUnknown {
@@ -152,6 +152,6 @@ fn retry(problems: &mut Problems, fields: &mut Fields<'_>) -> Retry {
         factor: factor.unwrap_or(2.0),
         max_ms: max_ms.unwrap_or_else(|| initial_ms.max(5_000)),
         jitter: jitter.unwrap_or(0.0),
-        max_elapsed_ms: None,
+        ..Retry::none()
     }
 }

@@ -12,13 +12,22 @@
 //! | `instant` | points in time |
 //! | `config` | the policy of a program |
 //! | `run` | runs it |
+//! | `send` | its requests |
+//! | `progress`, `outcomes` | its saves, and what came of its steps |
+//! | `burn` | its use of the processor |
+//! | `answer` | its answer |
 
+mod answer;
+mod burn;
 mod call;
 mod config;
 mod instant;
+mod outcomes;
 mod parse;
 mod program;
+mod progress;
 mod run;
+mod send;
 mod steps;
 mod syntax;
 mod walk;
@@ -27,7 +36,7 @@ use crate::function::{Checked, Ctx, Failure, Function, Input, InputProblem, Raw}
 use program::Program;
 
 pub(super) fn function() -> Function {
-    Function::new("lab", lab).checked_by(check)
+    send::with_undo(Function::new("lab", lab).checked_by(check))
 }
 
 fn check(input: &Input) -> Result<Checked, Vec<InputProblem>> {

@@ -40,7 +40,8 @@ pub(super) enum Step {
         times: u32,
         step: Box<Step>,
     },
-    Save(Save),
+    /// Keeps a cursor.
+    Save(Rc<Value>),
     Child(Box<Child>),
     Wait {
         ms: u64,
@@ -50,6 +51,30 @@ pub(super) enum Step {
     },
     Fail(Failure),
     Panic,
+}
+
+impl Step {
+    /// Whether it, or a step in it, keeps a cursor.
+    pub(super) fn saves(&self) -> bool {
+        match self {
+            Self::Save(_) => true,
+            Self::Repeat { step, .. } => step.saves(),
+            Self::Parallel { branches, .. } => branches.iter().flatten().any(Self::saves),
+            _ => false,
+        }
+    }
+
+    /// Whether a step in it keeps a cursor while another branch may be under way.
+    pub(super) fn saves_beside_others(&self) -> bool {
+        match self {
+            Self::Repeat { step, .. } => step.saves_beside_others(),
+            Self::Parallel { branches, .. } if branches.len() > 1 => self.saves(),
+            Self::Parallel { branches, .. } => {
+                branches.iter().flatten().any(Self::saves_beside_others)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// When a sleep ends.
@@ -69,13 +94,13 @@ pub(super) struct Call {
     pub(super) retry: Retry,
     pub(super) timeout_ms: Option<u64>,
     pub(super) accept: Accept,
-    pub(super) undo: Option<Undo>,
+    pub(super) undo: Option<UndoRequest>,
     pub(super) on_unknown: OnUnknown,
 }
 
 /// The request that takes a call back. What is recorded with the call, and handed to the handler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Undo {
+pub(super) struct UndoRequest {
     pub(super) method: String,
     pub(super) url: String,
     /// `None`: the outcome of the call.
@@ -97,14 +122,6 @@ pub(super) enum OnUnknown {
     Fail,
     /// Another request tells.
     Probe { method: String, url: String },
-}
-
-/// A cursor to keep.
-#[derive(Clone, Debug)]
-pub(super) struct Save {
-    /// The path of the list that it stands in, by which its place is known.
-    pub(super) list: Rc<str>,
-    pub(super) cursor: Rc<Value>,
 }
 
 /// Another task to begin and wait for.

@@ -1,120 +1,149 @@
 //! Runs a program.
 
-use super::program::{Body, Call, OwnAnswer, Program, Step};
-use crate::function::{Answer, Ctx, Failure, Fetched, Raw};
+use super::answer;
+use super::burn::burn;
+use super::outcomes::Frame;
+use super::program::{Child, Program, Step, Time};
+use super::progress::Progress;
+use super::send;
+use crate::function::{Ctx, Failure, Fetched, Raw};
+use futures::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use std::hint::black_box;
 use std::rc::Rc;
 
-/// Rounds of work between two looks at the clock, some 50 µs.
-const ROUNDS: u32 = 20_000;
-/// Such groups of rounds per millisecond, for a clock that stands still while nothing is awaited.
-const GROUPS_PER_MS: u64 = 20;
-
 pub(super) async fn run(ctx: Ctx, program: Program) -> Result<Raw, Failure> {
-    let mut outcomes = Map::new();
-    for step in program.steps {
-        match step {
-            Step::Call(call) => {
-                let name = call.name.clone();
-                outcomes.insert(name, shown(send(&ctx, *call).await?));
+    let running = Running {
+        progress: Progress::of(&program.steps),
+    };
+    let outcomes = running.list(&ctx, &program.steps, None).await?;
+    running.progress.ended()?;
+    Ok(Raw(answer::of(&ctx, program.answer, outcomes)))
+}
+
+/// A program that runs.
+struct Running {
+    progress: Progress,
+}
+
+/// A name with its outcome.
+type Named = (String, Value);
+
+impl Running {
+    /// Steps that run one after the other; what comes of those that have a name.
+    fn list<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        steps: &'a [Step],
+        outer: Option<&'a Frame<'a>>,
+    ) -> LocalBoxFuture<'a, Result<Map<String, Value>, Failure>> {
+        Box::pin(async move {
+            let frame = Frame::new(outer);
+            for step in steps {
+                if let Some((name, outcome)) = self.step(ctx, step, &frame).await? {
+                    frame.add(name, outcome);
+                }
             }
-            Step::Value { name, value } => {
-                let recorded = ctx.step(&name, move || {
-                    let value = Rc::clone(&value);
-                    async move { Ok(Value::clone(&value)) }
-                });
-                let recorded: Value = recorded.await?;
-                outcomes.insert(name, recorded);
+            Ok(frame.into_outcomes())
+        })
+    }
+
+    async fn step(
+        &self,
+        ctx: &Ctx,
+        step: &Step,
+        frame: &Frame<'_>,
+    ) -> Result<Option<Named>, Failure> {
+        self.progress.come_to(ctx, step, frame)?;
+        if self.progress.is_ahead() && !step.saves() {
+            return Ok(None);
+        }
+        let (name, outcome) = match step {
+            Step::Call(call) => (&call.name, send::call(ctx, call).await?),
+            Step::Value { name, value } => (name, record(ctx, name, value).await?),
+            Step::Sleep { name, time } => {
+                match *time {
+                    Time::For(ms) => ctx.sleep(name, ms).await?,
+                    Time::Until(at_ms) => ctx.sleep_until(name, at_ms).await?,
+                }
+                (name, Value::Null)
             }
-            Step::Wait { ms } => ctx.pause(ms).await,
+            Step::Signal { name, timeout_ms } => {
+                let mut signal = ctx.wait_for_signal(name);
+                if let Some(ms) = timeout_ms {
+                    signal = signal.timeout_ms(*ms);
+                }
+                (name, signal.await?)
+            }
+            Step::Child(child) => (&child.name, answered(ctx, child).await?),
+            Step::Parallel { name, branches } => {
+                (name, self.parallel(ctx, name, branches, frame).await?)
+            }
+            Step::Repeat { name, times, step } => {
+                for _ in 0..*times {
+                    // What comes of a turn is on record, and of no use here.
+                    Box::pin(self.step(ctx, step, frame)).await?;
+                }
+                (name, Value::from(*times))
+            }
+            Step::Save(cursor) => {
+                self.progress.save(ctx, cursor, frame).await?;
+                return Ok(None);
+            }
+            Step::Wait { ms } => {
+                ctx.pause(*ms).await;
+                return Ok(None);
+            }
             Step::Burn { ms } => {
-                ctx.settled().await;
-                burn(&ctx, ms);
+                // Not only settled: the clock and others get their turn before each burn.
+                ctx.pause(0).await;
+                burn(ctx, *ms);
+                return Ok(None);
             }
             Step::Fail(failure) => {
                 ctx.settled().await;
-                return Err(failure);
+                return Err(failure.clone());
             }
             Step::Panic => {
                 ctx.settled().await;
                 panic!("lab panic");
             }
-            other => {
-                let text = format!("{other:?} does not run yet");
-                return Err(Failure::terminal("lab_unfinished", text));
-            }
+        };
+        if self.progress.is_ahead() {
+            // Its outcome will be put back.
+            return Ok(None);
         }
+        Ok(Some((name.clone(), outcome)))
     }
-    Ok(Raw(answer(&ctx, program.answer, outcomes)))
-}
 
-async fn send(ctx: &Ctx, call: Call) -> Result<Fetched, Failure> {
-    let accept = call.accept;
-    let mut fetch = ctx
-        .fetch(&call.name, call.request)
-        .retry(call.retry)
-        .accept(move |status| accept.takes(status));
-    if let Some(timeout_ms) = call.timeout_ms {
-        fetch = fetch.timeout_ms(timeout_ms);
-    }
-    fetch.await
-}
-
-fn shown(fetched: Fetched) -> Value {
-    let mut out = Map::new();
-    out.insert("status".to_owned(), fetched.status.into());
-    out.insert("headers".to_owned(), Value::Object(fetched.headers));
-    out.insert("body".to_owned(), fetched.body);
-    Value::Object(out)
-}
-
-/// Keeps the processor busy. On the platform the clock stands still meanwhile: then a number of
-/// rounds has to do, about as many as take that long.
-fn burn(ctx: &Ctx, ms: u64) {
-    let began = ctx.clock_ms();
-    let most = ms.saturating_mul(GROUPS_PER_MS);
-    let mut groups = 0;
-    let mut state = 0x9e37_79b9_u32;
-    loop {
-        let passed = ctx.clock_ms().saturating_sub(began);
-        let stands_still = passed == 0 && groups >= most;
-        if passed >= ms || stands_still {
-            return;
-        }
-        for _ in 0..ROUNDS {
-            state = black_box(state.rotate_left(5).wrapping_mul(0x0100_0193) ^ 0x5a5a);
-        }
-        groups += 1;
+    /// All branches beside each other; the failure of one lets the others end.
+    async fn parallel(
+        &self,
+        ctx: &Ctx,
+        name: &str,
+        branches: &[Vec<Step>],
+        frame: &Frame<'_>,
+    ) -> Result<Value, Failure> {
+        let ctx = ctx.branch(name);
+        let work = branches.iter().enumerate().map(|(index, steps)| {
+            let ctx = ctx.branch(&index.to_string());
+            async move { self.list(&ctx, steps, Some(frame)).await }
+        });
+        let outcomes = ctx.all(work).await?;
+        Ok(outcomes.into_iter().map(Value::Object).collect())
     }
 }
 
-fn answer(ctx: &Ctx, own: OwnAnswer, outcomes: Map<String, Value>) -> Answer {
-    let mut headers = own.headers;
-    let body = match own.body {
-        Body::Bytes(bytes) => bytes,
-        Body::Empty => Vec::new(),
-        Body::Json(_) | Body::Outcomes => {
-            if headers.get("content-type").is_none() {
-                headers.push("content-type", "application/json");
-            }
-            let value = match own.body {
-                Body::Json(value) => value,
-                _ => document(ctx, outcomes),
-            };
-            value.to_string().into_bytes()
-        }
-    };
-    Answer {
-        status: own.status,
-        headers,
-        body,
-    }
+async fn record(ctx: &Ctx, name: &str, value: &Rc<Value>) -> Result<Value, Failure> {
+    let value = Rc::clone(value);
+    let step = ctx.step(name, move || {
+        let value = Rc::clone(&value);
+        async move { Ok(Value::clone(&value)) }
+    });
+    step.await
 }
 
-fn document(ctx: &Ctx, outcomes: Map<String, Value>) -> Value {
-    let mut out = Map::new();
-    out.insert("task_id".to_owned(), ctx.task_id().to_string().into());
-    out.insert("steps".to_owned(), Value::Object(outcomes));
-    Value::Object(out)
+async fn answered(ctx: &Ctx, child: &Child) -> Result<Value, Failure> {
+    let step = ctx.call(&child.function, Some(&child.key), &child.input);
+    let answer: Fetched = step.named(&child.name).await?;
+    Ok(send::shown(answer))
 }

@@ -2,7 +2,7 @@
 
 use super::call;
 use super::instant::instant;
-use super::program::{Child, Save, Step, Time};
+use super::program::{Child, Step, Time};
 use super::syntax;
 use super::walk::{Fields, Problems, kind, quoted, text, whole};
 use crate::function::Failure;
@@ -18,13 +18,19 @@ const MAX_LEVELS: usize = 16;
 const MAX_BRANCHES: usize = 100;
 /// Turns of one `repeat`, and steps of a program with all turns.
 const MAX_TURNS: u32 = 100_000;
+/// What the names of the parallels around a step have at most: they are part of the name of a row.
+const MAX_BRANCH_BYTES: usize = 1_000;
 /// Longest burn: nothing stops it from outside on a local engine.
 const MAX_BURN_MS: u64 = 60_000;
 
 /// The steps of a program.
 pub(super) fn all(problems: &mut Problems, path: &str, value: &Value) -> Vec<Step> {
     let before = problems.count();
-    let steps = list(problems, path, value, 1);
+    let top = Level {
+        number: 1,
+        branch_bytes: 0,
+    };
+    let steps = list(problems, path, value, top);
     let work = steps.iter().fold(0, |sum, step| add(sum, work(step)));
     if problems.count() == before && work > u64::from(MAX_TURNS) {
         let detail = format!("all steps with all turns are {work}, wanted at most {MAX_TURNS}");
@@ -49,38 +55,53 @@ fn add(a: u64, b: u64) -> u64 {
     a.saturating_add(b)
 }
 
-/// Where a step stands.
+/// How deep a step stands.
 #[derive(Clone, Copy)]
-struct Place<'p> {
-    /// Its own path.
-    path: &'p str,
-    /// The path of its list.
-    list: &'p str,
+struct Level {
     /// 1 for the steps of the program itself.
-    level: usize,
+    number: usize,
+    /// Length of the path of its branch.
+    branch_bytes: usize,
+}
+
+impl Level {
+    fn below(self) -> Self {
+        Self {
+            number: self.number + 1,
+            ..self
+        }
+    }
+
+    /// That of the branches of a parallel of this name: two segments further, the second a number.
+    fn branches(self, name: &str) -> Self {
+        let encoded = name.bytes().map(|b| if b"%/".contains(&b) { 3 } else { 1 });
+        Self {
+            branch_bytes: self.branch_bytes + encoded.sum::<usize>() + 4,
+            ..self.below()
+        }
+    }
 }
 
 /// A list of steps that run one after the other. A name comes once in it.
-fn list(problems: &mut Problems, path: &str, value: &Value, level: usize) -> Vec<Step> {
+fn list(problems: &mut Problems, list_path: &str, value: &Value, level: Level) -> Vec<Step> {
     let Value::Array(list) = value else {
-        problems.add(path, format!("got {}, wanted a list", kind(value)));
+        problems.add(list_path, format!("got {}, wanted a list", kind(value)));
         return Vec::new();
     };
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     let mut out = Vec::with_capacity(list.len());
     for (index, value) in list.iter().enumerate() {
-        let place = Place {
-            path: &format!("{path}[{index}]"),
-            list: path,
-            level,
-        };
-        out.extend(step(problems, place, value));
+        let path = &format!("{list_path}[{index}]");
+        out.extend(step(problems, path, value, level));
         let Some(name) = value.get("name").and_then(Value::as_str) else {
             continue;
         };
         if let Some(first) = names.get(name) {
-            let detail = format!("{} is already the name of {path}[{first}]", quoted(name));
-            problems.add(format!("{}.name", place.path), detail);
+            let detail = format!(
+                "{} is already the name of {list_path}[{first}]",
+                quoted(name)
+            );
+            problems.add(format!("{path}.name"), detail);
         } else {
             names.insert(name, index);
         }
@@ -88,27 +109,24 @@ fn list(problems: &mut Problems, path: &str, value: &Value, level: usize) -> Vec
     out
 }
 
-fn step(problems: &mut Problems, place: Place<'_>, value: &Value) -> Option<Step> {
-    if place.level > MAX_LEVELS {
+fn step(problems: &mut Problems, path: &str, value: &Value, level: Level) -> Option<Step> {
+    if level.number > MAX_LEVELS {
         let detail = format!("steps are nested {MAX_LEVELS} levels deep at most");
-        problems.add(place.path, detail);
+        problems.add(path, detail);
         return None;
     }
-    let mut fields = Fields::of(problems, place.path, value)?;
+    let mut fields = Fields::of(problems, path, value)?;
     let what = fields.need(problems, "do", text)?;
     let step = match what.as_str() {
         "call" => call::call(problems, &mut fields).map(|call| Step::Call(Box::new(call))),
         "value" => self::value(problems, &mut fields),
         "sleep" => sleep(problems, &mut fields),
         "signal" => signal(problems, &mut fields),
-        "parallel" => parallel(problems, &mut fields, place),
-        "repeat" => repeat(problems, &mut fields, place),
-        "save" => fields.require(problems, "cursor").map(|cursor| {
-            Step::Save(Save {
-                list: place.list.into(),
-                cursor: Rc::new(cursor.clone()),
-            })
-        }),
+        "parallel" => parallel(problems, &mut fields, level),
+        "repeat" => repeat(problems, &mut fields, level),
+        "save" => fields
+            .require(problems, "cursor")
+            .map(|cursor| Step::Save(Rc::new(cursor.clone()))),
         "child" => child(problems, &mut fields),
         "wait" => fields
             .need(problems, "for", syntax::duration)
@@ -165,7 +183,7 @@ fn signal(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<Step> {
     name.map(|name| Step::Signal { name, timeout_ms })
 }
 
-fn parallel(problems: &mut Problems, fields: &mut Fields<'_>, place: Place<'_>) -> Option<Step> {
+fn parallel(problems: &mut Problems, fields: &mut Fields<'_>, level: Level) -> Option<Step> {
     let name = fields.need(problems, "name", syntax::name);
     let value = fields.require(problems, "branches")?;
     let path = fields.path("branches");
@@ -181,26 +199,30 @@ fn parallel(problems: &mut Problems, fields: &mut Fields<'_>, place: Place<'_>) 
         problems.add(path, detail);
         return None;
     }
+    let level = level.branches(name.as_deref().unwrap_or_default());
+    if level.branch_bytes > MAX_BRANCH_BYTES {
+        let got = level.branch_bytes;
+        let detail = format!(
+            "the names of the parallels around a step have {got} bytes here, wanted at most {MAX_BRANCH_BYTES}"
+        );
+        problems.add(fields.path("name"), detail);
+        return None;
+    }
     let mut branches = Vec::with_capacity(found.len());
     for (index, value) in found.iter().enumerate() {
         let path = format!("{path}[{index}]");
-        branches.push(list(problems, &path, value, place.level + 1));
+        branches.push(list(problems, &path, value, level));
     }
     name.map(|name| Step::Parallel { name, branches })
 }
 
-fn repeat(problems: &mut Problems, fields: &mut Fields<'_>, place: Place<'_>) -> Option<Step> {
+fn repeat(problems: &mut Problems, fields: &mut Fields<'_>, level: Level) -> Option<Step> {
     let name = fields.need(problems, "name", syntax::name);
     let times = fields.need(problems, "times", whole(0, MAX_TURNS));
     let path = fields.path("step");
-    let inside = Place {
-        path: &path,
-        list: place.list,
-        level: place.level + 1,
-    };
     let turn = fields
         .require(problems, "step")
-        .and_then(|value| step(problems, inside, value));
+        .and_then(|value| step(problems, &path, value, level.below()));
     let (name, times, step) = (name?, times?, Box::new(turn?));
     Some(Step::Repeat { name, times, step })
 }

@@ -2,7 +2,7 @@
 
 use super::program::Accept;
 use super::walk::{Problems, kind, member, quoted, text};
-use crate::function::{Headers, MAX_NAME_BYTES, parse_duration_ms};
+use crate::function::{Headers, MAX_NAME_BYTES, is_signal_name, parse_duration_ms};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -49,8 +49,7 @@ pub(super) fn name(value: &Value) -> Result<String, String> {
 /// The name of a signal, which is part of an address.
 pub(super) fn signal(value: &Value) -> Result<String, String> {
     let name = text(value)?;
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
-    if name.is_empty() || name.len() > 100 || !name.bytes().all(plain) {
+    if !is_signal_name(&name) {
         let got = quoted(&name);
         return Err(format!(
             "got {got}, wanted 1 to 100 letters, digits, `_`, `.` and `-`"
