@@ -204,15 +204,16 @@ fn kept_of_call(headers: &Headers) -> Headers {
     keep_input(headers, &allow)
 }
 
+/// The length that the head names; one that is too long to be read is longer than any limit.
+pub(super) fn declared_bytes(delivery: &Delivery<'_>) -> Option<usize> {
+    let text = delivery.headers.get("content-length")?;
+    let number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    number.then(|| text.parse().unwrap_or(usize::MAX))
+}
+
 /// What the head tells about size. A length that can't be read is left to the count of the bytes.
 fn fits(delivery: &Delivery<'_>, kept: &Headers) -> Result<(), Problem> {
-    let declared = delivery
-        .headers
-        .get("content-length")
-        .filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
-    if let Some(text) = declared {
-        body_fits(text.parse().unwrap_or(usize::MAX))?;
-    }
+    body_fits(declared_bytes(delivery).unwrap_or(0))?;
     if size(kept) > MAX_HEADER_BYTES {
         return Err(Problem::new(
             Code::HeadersTooLarge,
@@ -232,7 +233,7 @@ fn body_fits(bytes: usize) -> Result<(), Problem> {
     Ok(())
 }
 
-fn key_of(rules: &[KeyRule], headers: &Headers) -> Result<String, Problem> {
+pub(super) fn key_of(rules: &[KeyRule], headers: &Headers) -> Result<String, Problem> {
     key::extract(rules, headers).map_err(|problem| {
         let code = match problem {
             KeyProblem::Missing { .. } => Code::KeyMissing,

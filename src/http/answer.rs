@@ -176,7 +176,7 @@ pub fn by_contract(standing: &Standing, asked: &Asked, task: &TaskDocument) -> A
         } => replayed(own(answer, asked.mode, task), asked),
         Standing::FailedForGood { answer: None } if webhook => replayed(task.to_answer(200), asked),
         Standing::FailedForGood { answer: None } => replayed(failed(task).to_answer(), asked),
-        Standing::FailedResumable if webhook => accepted(RESUME_AFTER_S, task),
+        Standing::FailedResumable if webhook => accepted(Some(RESUME_AFTER_S), task),
         Standing::FailedResumable => failed(task).retry_after(RESUME_AFTER_S).to_answer(),
         Standing::Cancelled if webhook => task.to_answer(200),
         Standing::Cancelled => Problem::new(Code::TaskCancelled, "An operator cancelled the task.")
@@ -224,11 +224,12 @@ fn unfinished(retry_after_s: Option<u64>, asked: &Asked, task: &TaskDocument) ->
     if conflict {
         return in_progress(task, retry_after_s).to_answer();
     }
-    let usual = Code::TaskInProgress.retry_after_s().unwrap_or(1);
-    accepted(retry_after_s.unwrap_or(usual), task)
+    accepted(retry_after_s, task)
 }
 
-fn accepted(retry_after_s: u64, task: &TaskDocument) -> Answer {
+pub(super) fn accepted(retry_after_s: Option<u64>, task: &TaskDocument) -> Answer {
+    let usual = Code::TaskInProgress.retry_after_s().unwrap_or(1);
+    let retry_after_s = retry_after_s.unwrap_or(usual);
     let mut answer = task.to_answer(202);
     answer.headers.push("location", task.location());
     answer

@@ -34,6 +34,8 @@ pub enum Code {
     TaskInProgress,
     /// The task was cancelled.
     TaskCancelled,
+    /// The task has ended.
+    TaskEnded,
     /// Body above the limit.
     BodyTooLarge,
     /// Header fields above the limit.
@@ -63,6 +65,7 @@ impl Code {
         Self::MethodNotAllowed,
         Self::TaskInProgress,
         Self::TaskCancelled,
+        Self::TaskEnded,
         Self::BodyTooLarge,
         Self::HeadersTooLarge,
         Self::KeyReused,
@@ -84,6 +87,7 @@ impl Code {
             Self::MethodNotAllowed => ("method_not_allowed", 405, "Method is not allowed here"),
             Self::TaskInProgress => ("task_in_progress", 409, "The task is still in progress"),
             Self::TaskCancelled => ("task_cancelled", 409, "The task was cancelled"),
+            Self::TaskEnded => ("task_ended", 409, "The task has ended"),
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),
             Self::HeadersTooLarge => ("headers_too_large", 431, "Header fields are too large"),
             Self::KeyReused => ("key_reused", 422, "Idempotency key is already used"),
@@ -140,6 +144,7 @@ impl Code {
             Self::MethodNotAllowed => include_str!("../../docs/errors/method_not_allowed.md"),
             Self::TaskInProgress => include_str!("../../docs/errors/task_in_progress.md"),
             Self::TaskCancelled => include_str!("../../docs/errors/task_cancelled.md"),
+            Self::TaskEnded => include_str!("../../docs/errors/task_ended.md"),
             Self::BodyTooLarge => include_str!("../../docs/errors/body_too_large.md"),
             Self::HeadersTooLarge => include_str!("../../docs/errors/headers_too_large.md"),
             Self::KeyReused => include_str!("../../docs/errors/key_reused.md"),

@@ -12,6 +12,10 @@
 //! | `document`, `waiting` | the task as JSON |
 //! | `object_call`, `frame` | how Worker and object talk to each other |
 //! | `target` | which addresses a function may call |
+//! | `signal` | whether a signal may be sent, and what it says |
+//! | `steer` | what an operator asks for, and what the answer is |
+//! | `journal` | the records of a task as JSON |
+//! | `query` | the parameters of an address |
 //! | `problem`, `code` | errors as problem documents (RFC 9457) |
 
 pub mod admit;
@@ -21,10 +25,14 @@ pub mod code;
 pub mod document;
 mod frame;
 pub mod headers;
+pub mod journal;
 pub mod object_call;
 pub mod prefer;
 pub mod problem;
+pub mod query;
 pub mod route;
 pub mod seal;
+pub mod signal;
+pub mod steer;
 pub mod target;
 pub mod waiting;

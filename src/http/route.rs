@@ -6,7 +6,9 @@
 use super::auth::Scope;
 use super::code::Code;
 use super::problem::Problem;
+use super::signal::is_signal_name;
 use crate::config::is_route_name;
+use crate::limits::MAX_SIGNAL_NAME_CHARS;
 use crate::types::{Answer, Headers, TaskId};
 
 /// What a request means, with the names that its address holds.
@@ -31,6 +33,33 @@ pub enum Route {
     },
     /// Forget a task.
     ForgetTask {
+        /// Its id.
+        id: TaskId,
+    },
+    /// The records of a task.
+    ShowJournal {
+        /// Its id.
+        id: TaskId,
+    },
+    /// A signal to a task.
+    Signal {
+        /// Its id.
+        id: TaskId,
+        /// The signal.
+        name: String,
+    },
+    /// End a task.
+    CancelTask {
+        /// Its id.
+        id: TaskId,
+    },
+    /// Try a task again.
+    RetryTask {
+        /// Its id.
+        id: TaskId,
+    },
+    /// Undo what a task did.
+    UndoTask {
         /// Its id.
         id: TaskId,
     },
@@ -68,6 +97,8 @@ pub enum Access {
     Signature,
     /// A token with this right.
     Token(Scope),
+    /// A token with this right, or the one-time token that the address carries.
+    TokenOrOneTime(Scope),
     /// A ticket, over the service binding.
     Ticket,
 }
@@ -77,19 +108,17 @@ pub enum Access {
 pub struct Entry {
     /// Method; `GET` stands for `HEAD` as well.
     pub method: &'static str,
-    /// Path; `{…}` stands for one segment.
+    /// Path; `{…}` stands for one segment. There are two of these at most.
     pub pattern: &'static str,
     /// What it asks of the caller.
     pub access: Access,
-    build: fn(&str) -> Result<Route, Problem>,
+    build: Build,
 }
 
-const fn entry(
-    method: &'static str,
-    pattern: &'static str,
-    access: Access,
-    build: fn(&str) -> Result<Route, Problem>,
-) -> Entry {
+/// Makes the route from the segments that `{…}` stands for.
+type Build = fn([&str; 2]) -> Result<Route, Problem>;
+
+const fn entry(method: &'static str, pattern: &'static str, access: Access, build: Build) -> Entry {
     Entry {
         method,
         pattern,
@@ -101,13 +130,18 @@ const fn entry(
 /// Every route.
 #[rustfmt::skip]
 pub const ROUTES: &[Entry] = &[
-    entry("POST", "/hooks/{source}", Access::Signature, |name| Ok(Route::Hook { source: named(name)? })),
-    entry("POST", "/v1/functions/{name}", Access::Token(Scope::Invoke), |name| Ok(Route::Call { name: named(name)? })),
+    entry("POST", "/hooks/{source}", Access::Signature, |[name, _]| Ok(Route::Hook { source: named(name)? })),
+    entry("POST", "/v1/functions/{name}", Access::Token(Scope::Invoke), |[name, _]| Ok(Route::Call { name: named(name)? })),
     entry("GET", "/v1/tasks", Access::Token(Scope::Read), |_| Ok(Route::ListTasks)),
-    entry("GET", "/v1/tasks/{id}", Access::Token(Scope::Read), |id| Ok(Route::ShowTask { id: task(id)? })),
-    entry("DELETE", "/v1/tasks/{id}", Access::Token(Scope::Operate), |id| Ok(Route::ForgetTask { id: task(id)? })),
+    entry("GET", "/v1/tasks/{id}", Access::Token(Scope::Read), |[id, _]| Ok(Route::ShowTask { id: task(id)? })),
+    entry("DELETE", "/v1/tasks/{id}", Access::Token(Scope::Operate), |[id, _]| Ok(Route::ForgetTask { id: task(id)? })),
+    entry("GET", "/v1/tasks/{id}/journal", Access::Token(Scope::Read), |[id, _]| Ok(Route::ShowJournal { id: task(id)? })),
+    entry("POST", "/v1/tasks/{id}/signals/{name}", Access::TokenOrOneTime(Scope::Operate), |[id, name]| Ok(Route::Signal { id: task(id)?, name: signal(name)? })),
+    entry("POST", "/v1/tasks/{id}/cancel", Access::Token(Scope::Operate), |[id, _]| Ok(Route::CancelTask { id: task(id)? })),
+    entry("POST", "/v1/tasks/{id}/retry", Access::Token(Scope::Operate), |[id, _]| Ok(Route::RetryTask { id: task(id)? })),
+    entry("POST", "/v1/tasks/{id}/undo", Access::Token(Scope::Operate), |[id, _]| Ok(Route::UndoTask { id: task(id)? })),
     entry("GET", "/healthz", Access::Public, |_| Ok(Route::Health)),
-    entry("GET", "/errors/{code}", Access::Public, |code| Ok(Route::ErrorPage { code: page(code)? })),
+    entry("GET", "/errors/{code}", Access::Public, |[code, _]| Ok(Route::ErrorPage { code: page(code)? })),
     entry("POST", "/internal/continue", Access::Ticket, |_| Ok(Route::Continue)),
     #[cfg(feature = "lab")]
     entry("POST", "/lab/faults", Access::Token(Scope::Operate), |_| Ok(Route::SetFaults)),
@@ -132,14 +166,14 @@ pub fn route(method: &str, path: &str) -> Result<Route, Problem> {
     let here = || {
         ROUTES
             .iter()
-            .filter_map(|entry| segment(entry.pattern, path).map(|name| (entry, name)))
+            .filter_map(|entry| segments(entry.pattern, path).map(|names| (entry, names)))
     };
     // Whether the address exists comes first: 405 would say that it does.
-    let (first, name) = here().next().ok_or_else(not_found)?;
-    (first.build)(name)?;
+    let (first, names) = here().next().ok_or_else(not_found)?;
+    (first.build)(names)?;
     let wanted = if method == "HEAD" { "GET" } else { method };
-    if let Some((entry, name)) = here().find(|(entry, _)| entry.method == wanted) {
-        return (entry.build)(name);
+    if let Some((entry, names)) = here().find(|(entry, _)| entry.method == wanted) {
+        return (entry.build)(names);
     }
     let internal = first.access == Access::Ticket;
     let mut allow: Vec<&str> = Vec::new();
@@ -159,15 +193,18 @@ pub fn route(method: &str, path: &str) -> Result<Route, Problem> {
     Err(Problem::method_not_allowed(&allow))
 }
 
-/// The segment that `{…}` stands for, empty where the pattern has none; `None` if the path is another.
-fn segment<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
+/// The segments that `{…}` stand for, empty where the pattern has none; `None` if the path is another.
+fn segments<'a>(pattern: &str, path: &'a str) -> Option<[&'a str; 2]> {
     let mut wanted = pattern.split('/');
     let mut given = path.split('/');
-    let mut found = "";
+    let mut found = [""; 2];
+    let mut free = found.iter_mut();
     loop {
         match (wanted.next(), given.next()) {
             (None, None) => return Some(found),
-            (Some(want), Some(got)) if want.starts_with('{') && !got.is_empty() => found = got,
+            (Some(want), Some(got)) if want.starts_with('{') && !got.is_empty() => {
+                *free.next()? = got;
+            }
             (Some(want), Some(got)) if want == got => {}
             _ => return None,
         }
@@ -189,6 +226,17 @@ fn named(name: &str) -> Result<String, Problem> {
 
 fn task(id: &str) -> Result<TaskId, Problem> {
     TaskId::parse(id).ok_or_else(|| Problem::new(Code::TaskNotFound, "No task has this id."))
+}
+
+fn signal(name: &str) -> Result<String, Problem> {
+    is_signal_name(name).then(|| name.to_owned()).ok_or_else(|| {
+        Problem::new(
+            Code::NotFound,
+            format!(
+                "The name of a signal has 1 to {MAX_SIGNAL_NAME_CHARS} characters of A-Z, a-z, 0-9, _, - and the dot."
+            ),
+        )
+    })
 }
 
 fn page(code: &str) -> Result<Code, Problem> {

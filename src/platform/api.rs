@@ -8,8 +8,10 @@ use super::log;
 use super::stub::{self, NoReply};
 use crate::http::code::Code;
 use crate::http::document::{TaskDocument, TaskState};
+use crate::http::journal;
 use crate::http::object_call::{Ask, Call, Told};
 use crate::http::problem::{Cause, Problem};
+use crate::http::query;
 use crate::limits;
 use crate::store::d1 as sql;
 use crate::store::rows::{Cursor, TaskRow};
@@ -24,15 +26,9 @@ const LIST_TIMEOUT_MS: u64 = 10_000;
 /// How often D1 is asked for a page.
 const LIST_TRIES: u32 = 3;
 
-fn absent(id: TaskId) -> Problem {
-    Problem::new(
-        Code::TaskNotFound,
-        "No task has this id: it was never begun, or it has been forgotten.",
-    )
-    .task(id)
-}
+pub(super) use crate::http::steer::absent;
 
-fn unreachable(id: TaskId, error: &NoReply) -> Problem {
+pub(super) fn unreachable(id: TaskId, error: &NoReply) -> Problem {
     log::error(
         "object",
         json!({"task_id": id.to_string(), "error": format!("{error:?}")}),
@@ -64,39 +60,67 @@ pub(super) async fn show(env: &Env, exchange: &Exchange, id: TaskId) -> Result<A
 fn wait_ms(target: &str) -> Result<u64, Problem> {
     let mut wait_s = 0;
     let mut wrong = Vec::new();
-    for (name, value) in parameters(target) {
+    for (name, value) in query::parameters(target) {
         match (&*name, value.parse::<u64>()) {
             ("wait", Ok(seconds)) => wait_s = seconds,
             ("wait", Err(_)) => wrong.push(Cause {
                 detail: "wanted a whole number of seconds".into(),
                 pointer: name,
             }),
-            _ => wrong.push(Cause {
-                detail: "no such parameter; there is wait".into(),
-                pointer: name,
-            }),
+            _ => wrong.push(query::unknown(name, "wait")),
         }
     }
-    if wrong.is_empty() {
-        Ok(wait_s.saturating_mul(1_000).min(limits::MAX_PREFER_WAIT_MS))
-    } else {
-        Err(bad_query(wrong))
+    query::settled(wrong)?;
+    Ok(wait_s.saturating_mul(1_000).min(limits::MAX_PREFER_WAIT_MS))
+}
+
+/// The records of a task, from its object. `?after=` goes on where the page before ended.
+pub(super) async fn journal(env: &Env, exchange: &Exchange, id: TaskId) -> Result<Answer, Problem> {
+    let mut after = String::new();
+    let mut wrong = Vec::new();
+    for (name, value) in query::parameters(&exchange.target) {
+        match (&*name, journal::cell(&value)) {
+            ("after", Some(cell)) => after = cell,
+            ("after", None) => wrong.push(Cause {
+                detail: "wanted a `next` of an earlier page".into(),
+                pointer: name,
+            }),
+            _ => wrong.push(query::unknown(name, "after")),
+        }
     }
-}
-
-fn parameters(target: &str) -> Vec<(String, String)> {
-    let query = target.split_once('?').map_or("", |(_, query)| query);
-    url::form_urlencoded::parse(query.as_bytes())
-        .into_owned()
-        .collect()
-}
-
-fn bad_query(wrong: Vec<Cause>) -> Problem {
-    Problem::new(
-        Code::InputInvalid,
-        "The query has problems; `errors` lists them.",
-    )
-    .errors(wrong)
+    query::settled(wrong)?;
+    let call = Call {
+        task_id: id,
+        ask: Ask::Journal {
+            after,
+            undoing: false,
+            show: true,
+        },
+    };
+    let reply = stub::ask(env, &call, clock::now_ms() + PATIENCE_MS)
+        .await
+        .map_err(|error| unreachable(id, &error))?;
+    match reply.told {
+        Told::Journal {
+            records,
+            more,
+            generation,
+        } => {
+            let page = journal::Page {
+                task_id: id,
+                generation,
+                records: &records,
+                more: more.as_deref(),
+                now_ms: clock::now_ms(),
+            };
+            let mut answer = Answer::json(200, &page.document());
+            answer.headers.push("cache-control", "no-store");
+            answer.headers.push("onceward-task-id", id.to_string());
+            Ok(answer)
+        }
+        Told::NotFound => Err(absent(id)),
+        other => Err(unreachable(id, &NoReply::Unreachable(other.name().into()))),
+    }
 }
 
 /// Has a task forgotten.
@@ -139,7 +163,7 @@ fn page(target: &str) -> Result<Page, Problem> {
         before: None,
     };
     let mut wrong = Vec::new();
-    for (name, value) in parameters(target) {
+    for (name, value) in query::parameters(target) {
         match &*name {
             "limit" => match value.parse() {
                 Ok(limit) if (1..=limits::LIST_PAGE_MAX).contains(&limit) => page.limit = limit,
@@ -161,10 +185,8 @@ fn page(target: &str) -> Result<Page, Problem> {
             }),
         }
     }
-    if wrong.is_empty() {
-        return Ok(page);
-    }
-    Err(bad_query(wrong))
+    query::settled(wrong)?;
+    Ok(page)
 }
 
 /// The list, from D1, newest first. A task is in it from its end, or from when it first had to wait.
@@ -225,7 +247,9 @@ async fn rows(env: &Env, statement: &sql::Statement) -> Result<Vec<TaskRow>, Str
 /// Sets the lab's faults.
 #[cfg(feature = "lab")]
 pub(super) async fn set_faults(request: &mut worker::Request) -> Result<Answer, Problem> {
-    let body = super::wire::body(request).await.unwrap_or_default();
+    let body = super::wire::body(request, limits::MAX_BODY_BYTES)
+        .await
+        .unwrap_or_default();
     let wish: Value = serde_json::from_slice(&body)
         .map_err(|e| Problem::new(Code::InputInvalid, format!("not JSON: {e}")))?;
     super::probe::set_faults(&wish)

@@ -7,6 +7,7 @@ use super::delivery::Delivery;
 use super::log;
 use super::selfcall::{self, Continue, INTERNAL_HOST};
 use super::slice;
+use super::steer;
 use super::wire::{self, BodyFault};
 use crate::config::ConfigProblem;
 use crate::function::InputProblem;
@@ -93,6 +94,7 @@ async fn answer(
         Route::Call { name } => call(&name, exchange, request, env, ctx, app).await,
         Route::Continue => go_on(exchange, request, env, ctx, app).await,
         Route::Health => Ok(Answer::json(200, &json!({"status": "ok"}))),
+        Route::Signal { id, name } => steer::signal(env, exchange, request, id, &name).await,
         Route::ListTasks => {
             allow(env, exchange, Scope::Read)?;
             api::list(env, exchange).await
@@ -104,6 +106,22 @@ async fn answer(
         Route::ForgetTask { id } => {
             allow(env, exchange, Scope::Operate)?;
             api::forget(env, id).await
+        }
+        Route::ShowJournal { id } => {
+            allow(env, exchange, Scope::Read)?;
+            api::journal(env, exchange, id).await
+        }
+        Route::CancelTask { id } => {
+            allow(env, exchange, Scope::Operate)?;
+            steer::cancel(env, exchange, id).await
+        }
+        Route::RetryTask { id } => {
+            allow(env, exchange, Scope::Operate)?;
+            steer::retry(env, exchange, request, app, id).await
+        }
+        Route::UndoTask { id } => {
+            allow(env, exchange, Scope::Operate)?;
+            steer::undo(env, exchange, id).await
         }
         #[cfg(feature = "lab")]
         Route::SetFaults => {
@@ -137,7 +155,7 @@ pub(super) fn secret(env: &Env, name: &str) -> Option<String> {
         .ok()
 }
 
-fn tokens(env: &Env) -> Tokens {
+pub(super) fn tokens(env: &Env) -> Tokens {
     Tokens::single(secret(env, TOKEN).as_deref())
 }
 
@@ -145,11 +163,19 @@ fn allow(env: &Env, exchange: &Exchange, scope: Scope) -> std::result::Result<()
     tokens(env).check(&exchange.headers, scope).map(drop)
 }
 
-async fn read(request: &mut Request) -> std::result::Result<Vec<u8>, Problem> {
-    wire::body(request).await.map_err(|fault| match fault {
+pub(super) async fn read(request: &mut Request) -> std::result::Result<Vec<u8>, Problem> {
+    read_up_to(request, limits::MAX_BODY_BYTES).await
+}
+
+pub(super) async fn read_up_to(
+    request: &mut Request,
+    limit_bytes: usize,
+) -> std::result::Result<Vec<u8>, Problem> {
+    let body = wire::body(request, limit_bytes).await;
+    body.map_err(|fault| match fault {
         BodyFault::TooLarge => Problem::new(
             Code::BodyTooLarge,
-            format!("The body has more than {} bytes.", limits::MAX_BODY_BYTES),
+            format!("The body has more than {limit_bytes} bytes."),
         ),
         BodyFault::CutOff => Problem::new(
             Code::InputInvalid,
@@ -218,7 +244,7 @@ async fn deliver(
     Ok(delivery.carry().await)
 }
 
-fn invalid(problems: &[InputProblem]) -> Problem {
+pub(super) fn invalid(problems: &[InputProblem]) -> Problem {
     let detail = match problems {
         [one] if one.path.is_empty() => one.detail.clone(),
         [one] => format!("{}: {}", one.path, one.detail),
@@ -278,7 +304,7 @@ async fn go_on(
 }
 
 impl Exchange {
-    fn delivery(&self) -> admit::Delivery<'_> {
+    pub(super) fn delivery(&self) -> admit::Delivery<'_> {
         admit::Delivery {
             method: &self.method,
             target: &self.target,

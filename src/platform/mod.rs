@@ -36,6 +36,7 @@ mod outbound;
 mod probe;
 mod selfcall;
 mod slice;
+mod steer;
 mod storage;
 mod stub;
 mod wire;

@@ -1,6 +1,5 @@
 //! Requests and responses of the platform as this crate's values, and back.
 
-use crate::limits;
 use crate::types::{Answer, Headers};
 use futures::StreamExt as _;
 use worker::{Request, Response, ResponseBuilder};
@@ -24,14 +23,14 @@ pub(super) fn target(request: &Request) -> worker::Result<(String, String)> {
 /// Why a body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyFault {
-    /// Larger than [`limits::MAX_BODY_BYTES`].
+    /// Larger than is taken here.
     TooLarge,
     /// The sender went away half-way.
     CutOff,
 }
 
 /// Reads a body, up to the limit.
-pub(super) async fn body(request: &mut Request) -> Result<Vec<u8>, BodyFault> {
+pub(super) async fn body(request: &mut Request, limit_bytes: usize) -> Result<Vec<u8>, BodyFault> {
     if request.inner().body().is_none() {
         return Ok(Vec::new());
     }
@@ -40,7 +39,7 @@ pub(super) async fn body(request: &mut Request) -> Result<Vec<u8>, BodyFault> {
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|_| BodyFault::CutOff)?;
         body.extend_from_slice(&chunk);
-        if body.len() > limits::MAX_BODY_BYTES {
+        if body.len() > limit_bytes {
             return Err(BodyFault::TooLarge);
         }
     }

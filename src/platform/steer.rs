@@ -1,0 +1,137 @@
+//! What operators and outsiders tell a task: signals, cancel, retry, undo.
+
+use super::App;
+use super::api::{absent, unreachable};
+use super::clock;
+use super::delivery;
+use super::ingress::{self, Exchange};
+use super::stub::{self, NoReply};
+use crate::http::object_call::{Ask, Call, Told};
+use crate::http::problem::Problem;
+use crate::http::signal::{self, Address};
+use crate::http::steer::{self, Operation};
+use crate::limits;
+use crate::protocol::StepRecord;
+use crate::types::{Answer, Headers, Input, TaskId};
+use worker::{Env, Request};
+
+/// How long an object is asked before the answer is 503, in milliseconds.
+const PATIENCE_MS: u64 = 5_000;
+/// Steps that are named when one was asked for that there isn't.
+const NAMED_STEPS: usize = 20;
+
+async fn ask(env: &Env, id: TaskId, ask: Ask) -> Result<Told, Problem> {
+    let call = Call { task_id: id, ask };
+    let reply = stub::ask(env, &call, clock::now_ms() + PATIENCE_MS).await;
+    reply
+        .map(|reply| reply.told)
+        .map_err(|error| unreachable(id, &error))
+}
+
+fn unexpected(id: TaskId, told: &Told) -> Problem {
+    let why = match told {
+        Told::Unavailable(why) => why.clone(),
+        other => other.name().to_owned(),
+    };
+    unreachable(id, &NoReply::Unreachable(why))
+}
+
+/// A signal to a task.
+pub(super) async fn signal(
+    env: &Env,
+    exchange: &Exchange,
+    request: &mut Request,
+    id: TaskId,
+    name: &str,
+) -> Result<Answer, Problem> {
+    let head = exchange.delivery();
+    signal::check(&head)?;
+    let body = ingress::read_up_to(request, limits::MAX_SIGNAL_BYTES).await?;
+    let (tokens, secret) = (ingress::tokens(env), ingress::secret(env, ingress::TOKEN));
+    let address = Address { task_id: id, name };
+    let signal = signal::admit(address, &head, &body, &tokens, secret.as_deref())?;
+    let told = ask(env, id, Ask::Signal(Box::new(signal))).await?;
+    signal::answer(&told, id).unwrap_or_else(|| Err(unexpected(id, &told)))
+}
+
+/// Has a task ended.
+pub(super) async fn cancel(env: &Env, exchange: &Exchange, id: TaskId) -> Result<Answer, Problem> {
+    let op = steer::op(Operation::Cancel, &exchange.headers, &clock::token())?;
+    let told = ask(env, id, Ask::Cancel { op }).await?;
+    answer(Operation::Cancel, id, &told)
+}
+
+/// Has undone what a task did.
+pub(super) async fn undo(env: &Env, exchange: &Exchange, id: TaskId) -> Result<Answer, Problem> {
+    let op = steer::op(Operation::Undo, &exchange.headers, &clock::token())?;
+    let told = ask(env, id, Ask::Undo { op }).await?;
+    answer(Operation::Undo, id, &told)
+}
+
+fn answer(operation: Operation, id: TaskId, told: &Told) -> Result<Answer, Problem> {
+    steer::answer(operation, told, id).unwrap_or_else(|| Err(unexpected(id, told)))
+}
+
+/// Has a task tried again, or says what that would do.
+pub(super) async fn retry(
+    env: &Env,
+    exchange: &Exchange,
+    request: &mut Request,
+    app: &App,
+    id: TaskId,
+) -> Result<Answer, Problem> {
+    let op = steer::op(Operation::Retry, &exchange.headers, &clock::token())?;
+    let body = ingress::read(request).await?;
+    let retry = steer::retry(&body, op)?;
+    if let Some(input) = &retry.input {
+        takes(env, app, id, input).await?;
+    }
+    let call = Ask::Retry {
+        has_input: retry.input.is_some(),
+        retry: Box::new(retry),
+    };
+    let told = ask(env, id, call).await?;
+    if told == Told::NoSuchStep {
+        return Err(steer::no_such_step(id, &steps(env, id).await?));
+    }
+    answer(Operation::Retry, id, &told)
+}
+
+/// Whether the function of a task can read another input: nothing is begun that cannot run.
+async fn takes(env: &Env, app: &App, id: TaskId, input: &[u8]) -> Result<(), Problem> {
+    let until_ms = clock::now_ms() + PATIENCE_MS;
+    let standing = delivery::look(env, id, 0, until_ms)
+        .await
+        .map_err(|error| unreachable(id, &error))?
+        .ok_or_else(|| absent(id))?;
+    // What this release does not have is left to the one that runs it.
+    let Some(function) = app.function(&standing.summary.function) else {
+        return Ok(());
+    };
+    let input = Input {
+        headers: Headers::default(),
+        body: input.to_vec(),
+    };
+    let checked = function.check(&input);
+    checked
+        .map(drop)
+        .map_err(|problems| ingress::invalid(&problems).task(id))
+}
+
+/// The names of the first recorded steps.
+async fn steps(env: &Env, id: TaskId) -> Result<Vec<String>, Problem> {
+    let call = Ask::Journal {
+        after: String::new(),
+        undoing: false,
+        show: true,
+    };
+    match ask(env, id, call).await? {
+        Told::Journal { records, .. } => Ok(named(&records)),
+        other => Err(unexpected(id, &other)),
+    }
+}
+
+fn named(records: &[StepRecord]) -> Vec<String> {
+    let names = records.iter().map(|record| record.id.to_string());
+    names.take(NAMED_STEPS).collect()
+}
