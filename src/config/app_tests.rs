@@ -45,6 +45,8 @@ fn presets_are_good() {
         .build()
         .expect("good");
     assert_eq!(app.functions().count(), 1);
+    assert!(app.shared_functions().get("event").is_some());
+    assert!(app.shared_functions().get("other").is_none());
     assert_eq!(app.sources().count(), 2);
     assert!(app.function("inbox").is_none() && app.source("event").is_none());
 

@@ -31,6 +31,8 @@ pub(super) struct Run {
     object_ms: Cell<(u64, u64)>,
     /// What is recorded and has not been met in this run.
     pub(super) journal: RefCell<BTreeMap<StepId, StepRecord>>,
+    /// What may have to be undone. Not by identity: several generations may have a step of the same.
+    pub(super) undoable: RefCell<Vec<StepRecord>>,
     /// How often each name was met in this run, by branch.
     pub(super) met: RefCell<BTreeMap<Place, u32>>,
     /// Steps met in each branch.
@@ -88,6 +90,9 @@ impl Run {
         cursor: Option<Cursor>,
     ) -> Self {
         let (task_id, claimed, started_ms) = slice;
+        let (undoable, journal): (Vec<_>, Vec<_>) = journal
+            .into_iter()
+            .partition(|r| claimed.undoing && r.kind != Kind::Undo);
         Self {
             host,
             task_id,
@@ -96,6 +101,7 @@ impl Run {
             started_ms,
             object_ms: Cell::new((claimed.now_ms, started_ms)),
             journal: RefCell::new(journal.into_iter().map(|r| (r.id.clone(), r)).collect()),
+            undoable: RefCell::new(undoable),
             met: RefCell::default(),
             visited: RefCell::default(),
             under_way: RefCell::default(),

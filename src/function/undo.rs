@@ -71,7 +71,7 @@ fn read<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
 
 /// Undoes everything that can be, last first, and names what could not be.
 pub(super) async fn compensate(run: Rc<Run>) -> Vec<NotUndone> {
-    let mut done: Vec<StepRecord> = run.journal.borrow().values().cloned().collect();
+    let mut done: Vec<StepRecord> = run.undoable.take();
     done.retain(StepRecord::is_undoable);
     done.sort_by_key(|record| (record.fence, record.place));
     let mut left = Vec::new();

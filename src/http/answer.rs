@@ -278,5 +278,8 @@ fn wait_s(until_ms: Option<u64>, now_ms: u64) -> u64 {
 }
 
 #[cfg(test)]
+#[path = "answer_states_tests.rs"]
+mod states;
+#[cfg(test)]
 #[path = "answer_tests.rs"]
 mod tests;

@@ -1,13 +1,15 @@
 //! Every row of the contract, in both modes, first and repeated.
 
 use super::*;
-use crate::http::document::{ErrorDocument, TaskState, WaitingDocument, WaitingFor};
+use crate::http::document::{CancelWord, ErrorDocument, NotUndoneDocument, TaskState, UndoneWord};
+use crate::http::waiting::{MismatchDocument, WaitingDocument, WaitingFor};
+use crate::types::StepId;
 use crate::types::{Headers, TaskKey, TaskKind};
 use serde_json::{Value, json};
 
-const NOW_MS: u64 = 1_795_989_751_097;
+pub(super) const NOW_MS: u64 = 1_795_989_751_097;
 
-fn task() -> TaskDocument {
+pub(super) fn task() -> TaskDocument {
     let key = TaskKey::new(TaskKind::Source, "inbox", "", "k1");
     TaskDocument {
         error: Some(ErrorDocument {
@@ -19,7 +21,7 @@ fn task() -> TaskDocument {
     }
 }
 
-fn stored(status: u16) -> Answer {
+pub(super) fn stored(status: u16) -> Answer {
     let headers: Headers = [
         ("content-type", "text/csv; charset=utf-8"),
         ("location", "/orders/7"),
@@ -34,7 +36,7 @@ fn stored(status: u16) -> Answer {
     }
 }
 
-fn asked(mode: Mode, duplicate: bool) -> Asked {
+pub(super) fn asked(mode: Mode, duplicate: bool) -> Asked {
     Asked {
         mode,
         duplicate,
@@ -44,7 +46,7 @@ fn asked(mode: Mode, duplicate: bool) -> Asked {
 }
 
 /// The form of an answer: status, and what its body is.
-fn form(answer: &Answer) -> String {
+pub(super) fn form(answer: &Answer) -> String {
     let what = match answer.headers.get("content-type") {
         Some("application/problem+json") => {
             let body: Value = serde_json::from_slice(&answer.body).expect("JSON");
@@ -247,10 +249,25 @@ fn the_document_in_full() {
         error: Some(ErrorDocument {
             code: "c".into(),
             message: "m".into(),
-            step: Some(crate::types::StepId::new("left", "charge", 1)),
+            step: Some(StepId::new("left", "charge", 1).to_string()),
         }),
         answer_status: Some(500),
         duplicates: Some(9),
+        waiting_for: vec![WaitingDocument::plain(WaitingFor::NextSlice, None)],
+        mismatch: Some(MismatchDocument {
+            index: 3,
+            recorded: "charge".into(),
+            attempted: Some("pay".into()),
+            difference: "another step".into(),
+        }),
+        undone: Some(UndoneWord::Partial),
+        not_undone: vec![NotUndoneDocument {
+            step: Some("charge".into()),
+            code: "outcome_unknown".into(),
+            message: "it may have happened".into(),
+        }],
+        cancel: Some(CancelWord::TooLate),
+        unread_signals: Some(2),
         ..TaskDocument::new(&key, "greet", TaskState::Failed, 0)
     };
     let got = serde_json::to_value(&document).expect("JSON");
@@ -272,88 +289,15 @@ fn the_document_in_full() {
             "finished_at": "1970-01-01T00:00:02.000Z",
             "expires_at": "1970-01-01T00:00:03.000Z",
             "waiting": {"for": "signal", "name": "approval", "until": "1970-01-01T00:00:04.000Z"},
+            "waiting_for": [{"for": "next_slice"}],
+            "mismatch": {"index": 3, "recorded": "charge", "attempted": "pay", "difference": "another step"},
+            "undone": "partial",
+            "not_undone": [{"step": "charge", "code": "outcome_unknown", "message": "it may have happened"}],
+            "cancel": "too_late",
+            "unread_signals": 2,
             "error": {"code": "c", "message": "m", "step": "left/charge#1"},
             "answer_status": 500,
             "duplicates": 9,
         })
     );
-}
-
-/// What an object says of a task in this state.
-fn object(state: State, answer: Option<Answer>) -> protocol::Standing {
-    let summary = protocol::Summary {
-        task_id: task().task_id,
-        key: TaskKey::new(TaskKind::Source, "inbox", "", "k1"),
-        function: "greet".into(),
-        state,
-        generation: 1,
-        attempts: 1,
-        claims: 1,
-        revivals: 0,
-        created_ms: 1,
-        updated_ms: 2,
-        finished_ms: None,
-        expires_ms: None,
-        failure: None,
-        answer_status: None,
-        duplicates: 0,
-    };
-    protocol::Standing { summary, answer }
-}
-
-#[test]
-fn every_state_of_the_machine_has_a_standing() {
-    let backing_off = |due_ms| State::Suspended(Waiting::BackingOff { due_ms });
-    let failed = |resumable| State::Failed { resumable };
-    let long = NOW_MS + 60_000;
-    let waiting = Standing::Waiting {
-        until_ms: Some(long),
-    };
-    let good = Standing::Succeeded {
-        answer: stored(200),
-    };
-    let bad = |answer| Standing::FailedForGood { answer };
-    let (some, none) = (Some(stored(200)), None);
-    #[rustfmt::skip]
-    let cases = [
-        (State::Running, &none, Some(Standing::Running), "running"),
-        (State::Suspended(Waiting::Ready), &none, Some(Standing::Running), "suspended"),
-        (backing_off(NOW_MS + 10), &none, Some(Standing::Running), "suspended"),
-        (backing_off(long), &none, Some(waiting), "suspended"),
-        (State::Succeeded, &some, Some(good), "succeeded"),
-        (State::Succeeded, &none, None, "succeeded"),
-        (failed(true), &none, Some(Standing::FailedResumable), "failed"),
-        (failed(false), &some, Some(bad(some.clone())), "failed"),
-        (failed(false), &none, Some(bad(None)), "failed"),
-        (State::Forgotten, &none, None, "failed"),
-    ];
-    for (state, stored, want, word) in cases {
-        let object = object(state, stored.clone());
-        let got = Standing::of(&object, NOW_MS);
-        assert_eq!(got, want, "{:?}", object.summary.state);
-        let task = TaskDocument::of(&object.summary);
-        let document = serde_json::to_value(&task).expect("JSON");
-        assert_eq!(document["state"], word);
-        let seen = Seen {
-            standing: &object,
-            mode: Mode::Call,
-            prefer: Prefer {
-                respond_async: false,
-                wait_s: Some(99),
-            },
-            replayed: true,
-            now_ms: NOW_MS,
-        };
-        let asked = Asked {
-            honoured: seen.prefer.granted(),
-            ..asked(Mode::Call, true)
-        };
-        let out = answer(&seen);
-        if let Some(standing) = want {
-            assert_eq!(out, by_contract(&standing, &asked, &task));
-            assert_eq!(out.headers.get("preference-applied"), Some("wait=25"));
-        } else {
-            assert_eq!(form(&out), "503 unavailable 5");
-        }
-    }
 }

@@ -6,8 +6,8 @@
 use super::auth::Scope;
 use super::code::Code;
 use super::problem::Problem;
-use super::signal::is_signal_name;
 use crate::config::is_route_name;
+use crate::function::is_signal_name;
 use crate::limits::MAX_SIGNAL_NAME_CHARS;
 use crate::types::{Answer, Headers, TaskId};
 

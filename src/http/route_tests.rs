@@ -11,6 +11,7 @@ fn id() -> TaskId {
 fn sample(pattern: &str) -> String {
     pattern
         .replace("{source}", "github")
+        .replace("/signals/{name}", "/signals/Approval.2")
         .replace("{name}", "order-sync_2")
         .replace("{id}", &id().to_string())
         .replace("{code}", "key_reused")
@@ -57,6 +58,34 @@ fn every_entry_is_reached() {
             &format!("/v1/tasks/{}", id()),
             Route::ForgetTask { id: id() },
         ),
+        (
+            "GET",
+            &format!("/v1/tasks/{}/journal", id()),
+            Route::ShowJournal { id: id() },
+        ),
+        (
+            "POST",
+            &format!("/v1/tasks/{}/signals/Approval.2", id()),
+            Route::Signal {
+                id: id(),
+                name: "Approval.2".into(),
+            },
+        ),
+        (
+            "POST",
+            &format!("/v1/tasks/{}/cancel", id()),
+            Route::CancelTask { id: id() },
+        ),
+        (
+            "POST",
+            &format!("/v1/tasks/{}/retry", id()),
+            Route::RetryTask { id: id() },
+        ),
+        (
+            "POST",
+            &format!("/v1/tasks/{}/undo", id()),
+            Route::UndoTask { id: id() },
+        ),
         ("GET", "/healthz", Route::Health),
         (
             "GET",
@@ -92,7 +121,8 @@ fn only_hooks_health_and_pages_are_open() {
             "/hooks/{source}" => Access::Signature,
             "/internal/continue" => Access::Ticket,
             "/v1/functions/{name}" => Access::Token(Scope::Invoke),
-            "/v1/tasks" => Access::Token(Scope::Read),
+            "/v1/tasks" | "/v1/tasks/{id}/journal" => Access::Token(Scope::Read),
+            "/v1/tasks/{id}/signals/{name}" => Access::TokenOrOneTime(Scope::Operate),
             "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
             _ => Access::Token(Scope::Operate),
         };
@@ -120,6 +150,11 @@ fn every_other_method_is_405_with_allow() {
         ("/errors/key_reused", "GET, HEAD, OPTIONS"),
         ("/internal/continue", "POST"),
         (&format!("/v1/tasks/{}", id()), "GET, HEAD, DELETE, OPTIONS"),
+        (&format!("/v1/tasks/{}/journal", id()), "GET, HEAD, OPTIONS"),
+        (&format!("/v1/tasks/{}/signals/a", id()), "POST, OPTIONS"),
+        (&format!("/v1/tasks/{}/cancel", id()), "POST, OPTIONS"),
+        (&format!("/v1/tasks/{}/retry", id()), "POST, OPTIONS"),
+        (&format!("/v1/tasks/{}/undo", id()), "POST, OPTIONS"),
     ];
     for (path, allow) in cases {
         for method in [
@@ -209,7 +244,22 @@ fn no_second_spelling_is_served() {
     );
     paths.push(format!("/hooks/{}", "a".repeat(65)));
     paths.push(format!("/v1/tasks/{}/", id()));
-    paths.push(format!("/v1/tasks/{}/answer/x", id()));
+    for rest in [
+        "answer/x",
+        "journal/",
+        "Cancel",
+        "signals",
+        "signals/",
+        "signals/a/",
+        "signals/a/b",
+        "signals/%61",
+        "signals/%child",
+        "signals/a b",
+        "signals/é",
+    ] {
+        paths.push(format!("/v1/tasks/{}/{rest}", id()));
+    }
+    paths.push(format!("/v1/tasks/{}/signals/{}", id(), "a".repeat(101)));
     for path in paths.iter().filter(|p| !good.contains(&p.as_str())) {
         for method in ["GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"] {
             assert_eq!(status(method, path), (404, None), "{method} {path}");
@@ -220,17 +270,19 @@ fn no_second_spelling_is_served() {
 #[test]
 fn patterns_are_compared_segment_by_segment() {
     for (path, want) in [
-        ("/a/x/b", Some("x")),
+        ("/a/x/b", Some(["x", ""])),
         ("/a//b", None),
         ("/a/x", None),
         ("/a/x/c", None),
         ("/a/x/b/", None),
         ("a/x/b", None),
-        ("/a/{n}/b", Some("{n}")),
+        ("/a/{n}/b", Some(["{n}", ""])),
     ] {
-        assert_eq!(segment("/a/{n}/b", path), want, "{path}");
+        assert_eq!(segments("/a/{n}/b", path), want, "{path}");
     }
-    assert_eq!(segment("/a", "/a"), Some(""));
+    assert_eq!(segments("/a", "/a"), Some(["", ""]));
+    assert_eq!(segments("/{a}/b/{c}", "/x/b/y"), Some(["x", "y"]));
+    assert_eq!(segments("/{a}/b/{c}", "/x/b/"), None);
 }
 
 #[test]

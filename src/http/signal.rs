@@ -10,23 +10,10 @@ use super::object_call::Told;
 use super::problem::Problem;
 use super::query;
 use super::seal;
-use crate::limits::{MAX_SIGNAL_BYTES, MAX_SIGNAL_NAME_CHARS};
+use crate::limits::MAX_SIGNAL_BYTES;
 use crate::protocol::{Outcome, Signal};
 use crate::types::{Answer, TaskId};
 use crate::webhook::KeyRule;
-
-/// True for a name that a signal can have in an address: `[A-Za-z0-9_.-]{1,100}`. Names that the
-/// runtime makes for itself have other characters.
-///
-/// ```
-/// use onceward::http::signal::is_signal_name;
-/// assert!(is_signal_name("approval.v2"));
-/// assert!(!is_signal_name("") && !is_signal_name("a b") && !is_signal_name("%child"));
-/// ```
-pub fn is_signal_name(name: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    (1..=MAX_SIGNAL_NAME_CHARS).contains(&name.len()) && name.bytes().all(plain)
-}
 
 /// The address of a signal.
 #[derive(Clone, Copy, Debug)]

@@ -20,8 +20,8 @@ use worker::Result;
 const AT_A_TIME: usize = 5;
 /// Rounds of one run; what is still owed then waits for the alarm.
 const MAX_ROUNDS: u32 = 4;
-/// How long one run begins anything, in milliseconds. An alarm has 15 minutes.
-const BUDGET_MS: u64 = 60_000;
+/// How long one run begins anything, in milliseconds: no other alarm rings while it is at it.
+const BUDGET_MS: u64 = 2 * limits::FLUSH_TIMEOUT_MS;
 
 /// Pays what is owed until nothing is left or somebody could not be told. At most one at a time.
 pub(super) async fn pay(desk: &Desk, id: TaskId) -> Result<()> {

@@ -107,6 +107,7 @@ pub(super) fn undone(
         at_ms: moment.ms,
         not_undone,
     });
+    task.lease = None;
     task.state = match ending.to {
         EndsAs::Failed { restarts } => State::Failed {
             resumable: restarts && task.revivals < limits::MAX_REVIVALS,
@@ -142,7 +143,7 @@ pub(super) fn end(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
         | State::Cancelled
         | State::Forgotten => task.policy.retention_failed_ms,
     };
-    task.lease = None;
+    // A lease that was lost stays on record: what its holder did may be reported until it is final.
     task.ticket = None;
     task.finished_ms = Some(moment.ms);
     task.expires_ms = Some(moment.ms + retention_ms);

@@ -131,7 +131,10 @@ pub(super) fn fail(
         task.state = State::Suspended(Waiting::BackingOff {
             due_ms: moment.ms + wait,
         });
-        task.failure = Some(failure);
+        // Why it is being undone is worth more than what disturbs that.
+        if task.ending.is_none() {
+            task.failure = Some(failure);
+        }
         task.owe(moment.ms);
         effects.push(Effect::WakeJoined);
         effects.push(Effect::Flush);

@@ -55,14 +55,14 @@ pub(super) fn grant(
         suspends: 0,
         ends_ms: moment.ms + task.policy.lease_ms,
     };
-    let claimed = claimed(task, &lease, moment);
+    let claimed = claimed(task, &lease);
     task.lease = Some(lease);
     task.touch(moment.ms);
     claimed
 }
 
 /// What the holder of a lease is told, whenever it asks.
-fn claimed(task: &Task, lease: &Lease, moment: &Moment) -> Claimed {
+fn claimed(task: &Task, lease: &Lease) -> Claimed {
     Claimed {
         proof: Proof {
             fence: lease.fence,
@@ -77,7 +77,8 @@ fn claimed(task: &Task, lease: &Lease, moment: &Moment) -> Claimed {
         function: task.function.clone(),
         policy: task.policy.clone(),
         tenant: task.key.tenant.clone(),
-        now_ms: moment.ms,
+        // When it was granted: the holder counts from there, whichever reply it gets to see.
+        now_ms: lease.ends_ms.saturating_sub(task.policy.lease_ms),
         undoing: task.ending.is_some(),
         cancel: task.cancel.is_some() && task.ending.is_none(),
     }
@@ -91,7 +92,7 @@ pub(super) fn same_claim(
 ) -> Option<Claimed> {
     let lease = task.lease.as_ref()?;
     let running = matches!(task.state, State::Running);
-    (running && lease.op == *op && moment.ms < lease.ends_ms).then(|| claimed(task, lease, moment))
+    (running && lease.op == *op && moment.ms < lease.ends_ms).then(|| claimed(task, lease))
 }
 
 pub(super) fn claim(mut task: Task, claim: &Claim, moment: &Moment) -> Transition {

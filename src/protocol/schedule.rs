@@ -208,7 +208,10 @@ fn lost(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
         finish::fail(task, failure, None, moment, effects);
         return;
     }
-    task.failure = Some(failure);
+    // Why it is being undone is worth more than what disturbs that.
+    if task.ending.is_none() {
+        task.failure = Some(failure);
+    }
     task.owe(moment.ms);
     if task.attempts <= 1 {
         lease::mint(task, 0, moment, effects);

@@ -68,8 +68,9 @@ fn same(task: &Task, suspend: &Suspend, moment: &Moment) -> Reply {
         .as_ref()
         .is_some_and(|l| l.fence == suspend.proof.fence && l.token == suspend.proof.token);
     if !holds {
+        // Where it has gone on meanwhile there is no ticket either: the sender just stops.
         return match task.state {
-            State::Suspended(_) => lease::handed(task),
+            State::Suspended(_) | State::Running => lease::handed(task),
             _ => Reply::Stands(Standing::of(task)),
         };
     }

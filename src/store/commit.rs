@@ -5,7 +5,7 @@ use super::cells::{CellError, Cells};
 use super::lookup;
 use super::writer::Writer;
 use crate::http::object_call::Frame;
-use crate::protocol::{Effect, Event, Moment, Next, Reply, SCHEMA, Task, handle};
+use crate::protocol::{Effect, Event, Moment, Next, Reply, SCHEMA, Task, Transition, handle};
 use crate::types::{Headers, TaskId};
 use serde::{Deserialize, Serialize};
 
@@ -201,6 +201,32 @@ pub struct Committed {
     pub put: bool,
 }
 
+/// What the machine says to an event, before anything is written.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    /// The task as it is stored.
+    pub stored: Option<Stored>,
+    /// What is to become of it.
+    pub transition: Transition,
+}
+
+/// Loads the task and what the machine has to know beside it, and lets it decide. Writes nothing.
+///
+/// # Errors
+/// When storage fails or holds what this release cannot read.
+pub fn decide(
+    cells: &impl Cells,
+    id: TaskId,
+    mut event: Event,
+    moment: &Moment,
+) -> Result<Decided, CommitError> {
+    let stored = Stored::load(cells, id)?;
+    let task = stored.as_ref().map(|s| s.task.clone());
+    let moment = lookup::look_up(cells, id, task.as_ref(), &mut event, moment)?;
+    let transition = handle(task, event, &moment);
+    Ok(Decided { stored, transition })
+}
+
 /// Loads the task, lets the machine decide, writes what it says.
 ///
 /// # Errors
@@ -208,13 +234,18 @@ pub struct Committed {
 pub fn commit(
     cells: &impl Cells,
     id: TaskId,
-    mut event: Event,
+    event: Event,
     moment: &Moment,
 ) -> Result<Committed, CommitError> {
-    let stored = Stored::load(cells, id)?;
-    let task = stored.as_ref().map(|s| s.task.clone());
-    let moment = lookup::look_up(cells, id, task.as_ref(), &mut event, moment)?;
-    let transition = handle(task, event, &moment);
+    write(cells, id, decide(cells, id, event, moment)?)
+}
+
+/// Writes what was decided.
+///
+/// # Errors
+/// When storage fails half-way, in which case the caller must roll back.
+pub fn write(cells: &impl Cells, id: TaskId, decided: Decided) -> Result<Committed, CommitError> {
+    let Decided { stored, transition } = decided;
     let kept = stored.as_ref();
     let mut writer = Writer {
         cells,

@@ -80,15 +80,22 @@ pub fn cursor(cells: &impl Cells, id: TaskId) -> Result<Option<Cursor>, CommitEr
         .map_err(|e| CommitError::Corrupt(e.to_string()))
 }
 
-/// True if there is something to undo: a step of this generation or of an earlier one.
-pub(super) fn is_undoable(cells: &impl Cells, id: TaskId) -> Result<bool, CommitError> {
+/// True if there is something to undo: a step of this generation or of an earlier one, but for those
+/// of which the message at hand knows more than the journal.
+pub(super) fn is_undoable(
+    cells: &impl Cells,
+    id: TaskId,
+    but_for: &[StepId],
+) -> Result<bool, CommitError> {
     for area in [KEPT, UNDO] {
         let prefix = format!("{id}/{area}/");
         let mut after: Option<String> = None;
         loop {
             let found = cells.list(&prefix, after.as_deref(), limits::JOURNAL_PAGE)?;
             for (_, bytes) in &found {
-                if read_step(bytes)?.is_undoable() {
+                let record = read_step(bytes)?;
+                let known_better = area == UNDO && but_for.contains(&record.id);
+                if record.is_undoable() && !known_better {
                     return Ok(true);
                 }
             }

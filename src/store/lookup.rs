@@ -56,6 +56,7 @@ pub(super) fn look_up(
     moment: &Moment,
 ) -> Result<Moment, CommitError> {
     let mut may_end = false;
+    let mut told: Vec<StepId> = Vec::new();
     match event {
         Event::Record(record) => {
             let ids = record.steps.iter().map(|s| s.id.clone()).collect();
@@ -66,6 +67,7 @@ pub(super) fn look_up(
         }
         Event::Suspend(suspend) => {
             may_end = true;
+            told.extend(suspend.steps.iter().map(|s| s.id.clone()));
             suspend.known = known(cells, id, suspend.ids())?;
             suspend.letters.clear();
             for name in suspend.waits.iter().filter_map(signal_of) {
@@ -79,6 +81,7 @@ pub(super) fn look_up(
         }
         Event::Finish(finish) => {
             may_end = true;
+            told.extend(finish.steps.iter().map(|s| s.id.clone()));
             finish.known = known(cells, id, finish.ids())?;
         }
         Event::Signal(signal) => signal.known = letter(cells, id, &signal.name, &signal.id)?,
@@ -98,7 +101,7 @@ pub(super) fn look_up(
         | Event::Delete => {}
     }
     Ok(Moment {
-        undoable: may_end && journal::is_undoable(cells, id)?,
+        undoable: may_end && journal::is_undoable(cells, id, &told)?,
         ..moment.clone()
     })
 }

@@ -2,7 +2,7 @@
 
 use futures::future::join;
 use onceward::function::{
-    Ctx, Failure, Fetched, Function, Input, OutRequest, Policy, Raw, SliceEnd,
+    Ctx, Failure, Fetched, Function, Input, OutRequest, Policy, Raw, Retry, SliceEnd,
 };
 use onceward::protocol::{Event, Proof, Record, Reply, State};
 use onceward::testing::{Action, Bench, Reaction, Sent, crash_everywhere};
@@ -17,7 +17,7 @@ pub(super) async fn send(ctx: &Ctx, name: &str) -> Result<Fetched, Failure> {
         headers: std::iter::empty::<(&str, &str)>().collect(),
         body: Vec::new(),
     };
-    ctx.fetch(name, request).await
+    ctx.fetch(name, request).retry(Retry::none()).await
 }
 
 /// A function without input that sends one request after the other, and answers with their number.
@@ -204,6 +204,8 @@ fn a_foreign_proof_changes_nothing() {
         },
         steps: Vec::new(),
         known: Vec::new(),
+        cursor: None,
+        known_cursor: None,
     };
     let reply = bench.tell("k", Event::Record(Box::new(foreign)));
     assert!(matches!(reply, Reply::Stale(_)), "{reply:?}");

@@ -7,13 +7,13 @@ use onceward::testing::{Action, Bench, Reaction, Sent, crash_everywhere};
 use onceward::types::FailureKind;
 use serde_json::{Value, json};
 
-fn lab() -> Function {
+pub(super) fn lab() -> Function {
     let mut all = onceward::functions::all().into_iter();
     all.find(|f| f.name() == "lab")
         .expect("the lab is built in")
 }
 
-fn input(program: &str) -> Input {
+pub(super) fn input(program: &str) -> Input {
     Input {
         body: program.as_bytes().to_vec(),
         ..Input::default()
@@ -21,12 +21,12 @@ fn input(program: &str) -> Input {
 }
 
 /// Delivers a program under the key "k" and runs it to its end.
-fn run(bench: &mut Bench, program: &str) {
+pub(super) fn run(bench: &mut Bench, program: &str) {
     bench.deliver("k", input(program)).expect("a good program");
     bench.run_until_idle();
 }
 
-fn ran(program: &str, react: impl Fn(&Sent) -> Reaction + 'static) -> Bench {
+pub(super) fn ran(program: &str, react: impl Fn(&Sent) -> Reaction + 'static) -> Bench {
     let mut bench = Bench::new(lab()).outside(react);
     run(&mut bench, program);
     bench
@@ -37,7 +37,7 @@ fn body(bench: &Bench) -> String {
     String::from_utf8(answer.body).expect("text")
 }
 
-fn document(bench: &Bench) -> Value {
+pub(super) fn document(bench: &Bench) -> Value {
     serde_json::from_str(&body(bench)).expect("JSON")
 }
 
@@ -46,7 +46,7 @@ fn call(fields: &str) -> String {
     format!(r#"{{"steps": [{{"do": "call", "name": "a", "url": "http://h/"{fields}}}]}}"#)
 }
 
-fn ok(_: &Sent) -> Reaction {
+pub(super) fn ok(_: &Sent) -> Reaction {
     Reaction::status(200)
 }
 

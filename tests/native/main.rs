@@ -1,5 +1,11 @@
 //! Native tests of the pure parts: fast, no workerd.
 
+mod author;
+mod author_ends;
+mod author_steps;
+mod author_waits;
+mod bench;
+mod crashes;
 mod driver;
 mod driver_faults;
 mod driver_functions;
@@ -13,6 +19,16 @@ mod lab_check_parts;
 mod lab_check_steps;
 #[cfg(feature = "lab")]
 mod lab_run;
+#[cfg(feature = "lab")]
+mod lab_run_crash;
+#[cfg(feature = "lab")]
+mod lab_run_nested;
+#[cfg(feature = "lab")]
+mod lab_run_save;
+#[cfg(feature = "lab")]
+mod lab_run_undo;
+#[cfg(feature = "lab")]
+mod lab_run_waits;
 mod protocol_fixture;
 mod protocol_outbox;
 mod protocol_props;

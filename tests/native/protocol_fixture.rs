@@ -1,9 +1,13 @@
 //! Tasks and messages for the tests of the machine.
 
+use onceward::http::object_call::Frame;
 use onceward::protocol::{
     Begin, Claim, Claimed, Effect, Event, Finish, Moment, Next, Outcome, Proof, Record, Reply,
-    StepRecord, Suspend, Task, Transition, Verdict, Version, handle,
+    StepRecord, Suspend, Task, Transition, Verdict, Version,
 };
+use onceward::store::cells::{Cells, MemoryCells};
+use onceward::store::commit::{Committed, Decided, decide, write};
+use onceward::store::journal::{Purpose, page};
 use onceward::types::{Answer, Failure, Input, Policy, StepId, TaskKey, TaskKind, Token};
 
 /// The first moment of every scenario.
@@ -36,6 +40,9 @@ pub fn begin(op: &str) -> Begin {
         policy: policy(),
         fingerprint: Some("print-1".to_owned()),
         input: Input::default(),
+        claims: true,
+        hop: 0,
+        parent: None,
     }
 }
 
@@ -45,12 +52,8 @@ pub fn value(name: &str) -> StepRecord {
 
 pub fn step(name: &str, outcome: Outcome) -> StepRecord {
     StepRecord {
-        id: StepId::new("", name, 0),
-        outcome,
-        place: 0,
-        fence: 0,
-        at_ms: 0,
         tries: 1,
+        ..StepRecord::new(StepId::new("", name, 0), outcome)
     }
 }
 
@@ -66,13 +69,12 @@ pub fn answer(status: u16) -> Answer {
     Answer::json(status, &serde_json::json!({ "status": status }))
 }
 
-/// One object, for scenarios that are told step by step.
+/// One object, for scenarios that are told step by step: the machine on cells in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Object {
-    /// What is stored.
+    /// What is stored. A scenario may change it between two events.
     pub task: Option<Task>,
-    /// What is recorded.
-    pub journal: Vec<StepRecord>,
+    pub cells: MemoryCells,
     /// All effects so far, of the last event at the end.
     pub effects: Vec<Effect>,
     /// Writes of the task so far.
@@ -86,31 +88,29 @@ impl Object {
 
     /// Lets an event happen and does what the machine says.
     pub fn at(&mut self, ms: u64, event: Event) -> Transition {
-        let out = handle(self.task.clone(), event, &Moment::at(ms));
-        for effect in &out.effects {
-            match effect {
-                Effect::PutStep(step) => self.journal.push(step.clone()),
-                Effect::ReopenStep(id) => self.journal.retain(|s| s.id != *id),
-                Effect::DropPayload => self.journal.clear(),
-                Effect::PutInput(_)
-                | Effect::PutAnswer(_)
-                | Effect::SetAlarm { .. }
-                | Effect::Dispatch { .. }
-                | Effect::Flush
-                | Effect::Forget { .. }
-                | Effect::WakeJoined => {}
-            }
+        self.at_moment(&Moment::at(ms), event)
+    }
+
+    pub fn at_moment(&mut self, moment: &Moment, event: Event) -> Transition {
+        if let Some(task) = &self.task {
+            put_head(&self.cells, task);
         }
-        match &out.next {
-            Next::Unchanged => {}
-            Next::Put(task) => {
-                self.puts += 1;
-                self.task = Some((**task).clone());
-            }
-            Next::Gone => self.task = None,
-        }
+        let out = decided(&self.cells, event, moment);
+        let committed = written(&self.cells, &out);
+        self.puts += usize::from(committed.put);
+        self.task = match &out.transition.next {
+            Next::Unchanged => self.task.take(),
+            Next::Put(task) => Some((**task).clone()),
+            Next::Gone => None,
+        };
+        let out = out.transition;
         self.effects.extend(out.effects.clone());
         out
+    }
+
+    /// What is recorded.
+    pub fn journal(&self) -> Vec<StepRecord> {
+        journal(&self.cells, Purpose::Show)
     }
 
     pub fn begin(&mut self, ms: u64, op: &str) -> Transition {
@@ -139,15 +139,7 @@ impl Object {
     }
 
     pub fn record(&mut self, ms: u64, proof: &Proof, steps: Vec<StepRecord>) -> Transition {
-        let known = self.known(&steps.iter().map(|s| s.id.clone()).collect::<Vec<_>>());
-        self.at(
-            ms,
-            Event::Record(Box::new(Record {
-                proof: proof.clone(),
-                steps,
-                known,
-            })),
-        )
+        self.at(ms, Event::Record(Box::new(record(proof, steps))))
     }
 
     pub fn suspend(&mut self, ms: u64, op: &str, claimed: &Claimed, moved: bool) -> Transition {
@@ -166,14 +158,13 @@ impl Object {
         steps: Vec<StepRecord>,
         verdict: Verdict,
     ) -> Transition {
-        let mut finish = Finish {
+        let finish = Finish {
             op: token(op),
             proof: proof.clone(),
             steps,
             known: Vec::new(),
             verdict,
         };
-        finish.known = self.known(&finish.ids());
         self.at(ms, Event::Finish(Box::new(finish)))
     }
 
@@ -185,11 +176,6 @@ impl Object {
     pub fn flushed(&mut self, ms: u64) -> Transition {
         let sent = self.task().version;
         self.at(ms, Event::Flushed { sent, holds: sent })
-    }
-
-    fn known(&self, ids: &[StepId]) -> Vec<StepRecord> {
-        let known = self.journal.iter().filter(|s| ids.contains(&s.id));
-        known.cloned().collect()
     }
 
     /// Loses leases until the attempts of this claim are used up; the last proof.
@@ -219,7 +205,78 @@ pub fn suspend(op: &str, claimed: &Claimed, progressed: bool) -> Suspend {
         known: Vec::new(),
         progressed,
         hop: claimed.hop,
+        n: 0,
+        waits: Vec::new(),
+        letters: Vec::new(),
+        mismatch: None,
     }
+}
+
+pub fn record(proof: &Proof, steps: Vec<StepRecord>) -> Record {
+    Record {
+        proof: proof.clone(),
+        steps,
+        known: Vec::new(),
+        cursor: None,
+        known_cursor: None,
+    }
+}
+
+/// What the machine says, with the bodies of stored answers where they belong.
+pub fn decided(cells: &MemoryCells, event: Event, moment: &Moment) -> Decided {
+    let mut out = decide(cells, key().task_id(), event, moment).expect("readable");
+    let body = out
+        .stored
+        .as_ref()
+        .map(|stored| stored.answer_body(cells).expect("readable"));
+    let fill = |answer: &mut Option<Answer>| {
+        if let Some(answer) = answer.as_mut().filter(|a| a.body.is_empty()) {
+            answer.body = body.clone().unwrap_or_default();
+        }
+    };
+    if let Next::Put(task) = &mut out.transition.next {
+        fill(&mut task.answer);
+    }
+    if let Reply::Stands(at) | Reply::Stale(at) | Reply::InProgress(at) | Reply::Ended(at) =
+        &mut out.transition.reply
+    {
+        fill(&mut at.answer);
+    }
+    out
+}
+
+/// Writes what was decided.
+pub fn written(cells: &MemoryCells, decided: &Decided) -> Committed {
+    let committed = write(cells, key().task_id(), decided.clone()).expect("written");
+    if committed.gone {
+        cells.clear();
+    }
+    committed
+}
+
+/// All pages of a journal.
+pub fn journal(cells: &MemoryCells, purpose: Purpose) -> Vec<StepRecord> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let (page, more) =
+            page(cells, key().task_id(), purpose, after.as_deref()).expect("readable");
+        all.extend(page);
+        after = more;
+        if after.is_none() {
+            return all;
+        }
+    }
+}
+
+/// Puts a task that a scenario has changed in the place of the one that is stored.
+pub fn put_head(cells: &MemoryCells, task: &Task) {
+    let cell = format!("{}/head", key().task_id());
+    let bytes = cells.get(&cell).expect("readable").expect("a stored task");
+    let mut frame = Frame::decode(&bytes).expect("a frame");
+    let mut head: serde_json::Value = serde_json::from_slice(&frame.head).expect("JSON");
+    head["task"] = serde_json::to_value(task).expect("a task has a JSON form");
+    frame.head = head.to_string().into_bytes();
+    cells.put(&cell, &frame.encode()).expect("written");
 }
 
 pub fn claimed(out: &Transition) -> Claimed {

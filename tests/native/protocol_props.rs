@@ -1,6 +1,7 @@
 //! Random histories of one object. Each is held against the guarantees by `protocol_watch`; from each
 //! the task must come to its end. `PROPTEST_CASES=100000` looks longer.
 
+use crate::protocol_fixture::{record, value};
 use crate::protocol_world::{Act, World, policy};
 use onceward::limits::MAX_REVIVALS;
 use onceward::protocol::{Event, State, next_due_ms};
@@ -201,11 +202,7 @@ proptest! {
         for (n, way) in ways.into_iter().enumerate() {
             let name = format!("own-{n}");
             let proof = world.slices.last().expect("a slice").proof.clone();
-            let record = onceward::protocol::Record {
-                proof,
-                steps: vec![crate::protocol_fixture::value(&name)],
-                known: Vec::new(),
-            };
+            let record = record(&proof, vec![value(&name)]);
             world.apply(Event::Record(Box::new(record)));
             *world.progressed.last_mut().expect("a slice") = true;
             prop_assert_eq!(world.task.as_ref().map(|t| t.attempts), Some(1));

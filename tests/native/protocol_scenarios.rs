@@ -284,7 +284,7 @@ fn the_last_failure_of_a_task_failed_for_good_stays_recorded() {
     let verdict = Verdict::Failed(failing("pay"));
     object.finish_with(T0 + 1, "f", &first.proof, steps, verdict);
     assert_eq!(state(&object), &State::Failed { resumable: false });
-    assert_eq!(object.journal.len(), 1);
+    assert_eq!(object.journal().len(), 1);
 }
 
 #[test]

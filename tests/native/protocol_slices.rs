@@ -1,8 +1,8 @@
 //! What senders and slices of the small world say to the object.
 
-use crate::protocol_fixture::{answer, begin, failing, step, token};
+use crate::protocol_fixture::{answer, begin, failing, record, step, suspend, token};
 use crate::protocol_world::{Act, World, pick, policy};
-use onceward::protocol::{Claim, Event, Finish, Outcome, Proof, Record, Reply, Suspend, Verdict};
+use onceward::protocol::{Claim, Event, Finish, Outcome, Proof, Reply, Suspend, Verdict};
 use onceward::types::{Failure, Token};
 
 fn outcome(kind: u8) -> Outcome {
@@ -89,14 +89,13 @@ impl World {
 
     pub fn record(&mut self, slice: usize, number: u8, kind: u8) {
         let Some(slot) = self.slot(slice) else { return };
-        let record = step(&name(number), outcome(kind));
-        let is_new = !self.journal.contains_key(&record.id.cell());
-        let is_value = matches!(record.outcome, Outcome::Value(_));
-        let reply = self.apply(Event::Record(Box::new(Record {
-            proof: self.proof(slot),
-            steps: vec![record],
-            known: Vec::new(),
-        })));
+        let step = step(&name(number), outcome(kind));
+        let is_new = !self.journal.contains_key(&step.id.cell());
+        let is_value = matches!(step.outcome, Outcome::Value(_));
+        let reply = self.apply(Event::Record(Box::new(record(
+            &self.proof(slot),
+            vec![step],
+        ))));
         self.progressed[slot] |= is_new && is_value && matches!(reply, Reply::Recorded { .. });
     }
 
@@ -109,12 +108,12 @@ impl World {
             Vec::new()
         };
         let suspend = Suspend {
-            op: self.op(),
-            proof: self.proof(slot),
             steps,
-            known: Vec::new(),
-            progressed: self.progressed[slot],
-            hop: self.slices[slot].hop,
+            ..suspend(
+                self.op().as_str(),
+                &self.slices[slot],
+                self.progressed[slot],
+            )
         };
         self.suspends.push(suspend.clone());
         self.apply(Event::Suspend(Box::new(suspend)));

@@ -3,12 +3,12 @@
 //! change of that file.
 
 use crate::protocol_fixture::{
-    Object, T0, begin, failing, policy, retryable, step, succeeded, suspend, terminal, token, value,
+    Object, T0, begin, failing, policy, record, retryable, step, succeeded, suspend, terminal,
+    token, value,
 };
 use crate::protocol_words::line;
 use onceward::protocol::{
-    Begin, Claim, Claimed, Event, Finish, Moment, Outcome, Proof, Record, StepRecord, Verdict,
-    Version, handle,
+    Begin, Claim, Claimed, Event, Finish, Outcome, Proof, StepRecord, Verdict, Version,
 };
 use onceward::types::Token;
 use std::fmt::Write as _;
@@ -192,22 +192,9 @@ fn stale() -> Proof {
     }
 }
 
-fn known(case: &Case, steps: &[StepRecord]) -> Vec<StepRecord> {
-    let journal = case.object.journal.iter();
-    journal
-        .filter(|k| steps.iter().any(|s| s.id == k.id))
-        .cloned()
-        .collect()
-}
-
 fn writes(case: &Case) -> Vec<(&'static str, Event)> {
-    let record = |proof: &Proof, steps: Vec<StepRecord>| {
-        Event::Record(Box::new(Record {
-            proof: proof.clone(),
-            known: known(case, &steps),
-            steps,
-        }))
-    };
+    let record =
+        |proof: &Proof, steps: Vec<StepRecord>| Event::Record(Box::new(record(proof, steps)));
     let mine = &case.holder.proof;
     let suspended = |moved| Event::Suspend(Box::new(suspend("op-now", &case.holder, moved)));
     let mut old = suspend("op-now", &case.holder, true);
@@ -229,7 +216,7 @@ fn endings(case: &Case) -> Vec<(&'static str, Event)> {
         Event::Finish(Box::new(Finish {
             op: token(op),
             proof: proof.clone(),
-            known: known(case, &steps),
+            known: Vec::new(),
             steps,
             verdict,
         }))
@@ -302,7 +289,7 @@ fn table() {
     for case in &cases {
         for (name, event) in events(case) {
             let before = case.object.task.as_ref();
-            let out = handle(before.cloned(), event, &Moment::at(NOW));
+            let out = case.object.clone().at(NOW, event);
             let told = line(before, &out, NOW);
             writeln!(text, "{} × {name} → {told}", case.name).expect("a string");
         }

@@ -121,6 +121,12 @@ impl Model {
             | Event::FlushFailed { .. }
             | Event::TombstoneAcked(_)
             | Event::TombstoneFailed { .. }
+            | Event::Signal(_)
+            | Event::Cancel { .. }
+            | Event::Retry(_)
+            | Event::Undo { .. }
+            | Event::DebtPaid(_)
+            | Event::DebtFailed
             | Event::Delete => return,
         };
         let right = self.right(before, proof, ms);
@@ -166,8 +172,16 @@ impl Model {
                     journal.clear();
                     self.values.clear();
                 }
+                Effect::NewJournal { .. } => {
+                    journal.clear();
+                    self.values.clear();
+                }
                 Effect::PutInput(_)
+                | Effect::ReplaceInput(_)
                 | Effect::PutAnswer(_)
+                | Effect::PutCursor(_)
+                | Effect::PutLetter(_)
+                | Effect::PayDebts
                 | Effect::SetAlarm { .. }
                 | Effect::Dispatch { .. }
                 | Effect::Flush
@@ -287,7 +301,8 @@ fn finals(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
     }
     assert_eq!(task.state, next.state, "G2: a final state changed");
     assert_eq!(task.answer, next.answer, "G2: a stored answer changed");
-    assert_eq!(task.failure, next.failure);
+    let failure = |t: &Task| t.failure.as_ref().map(|f| (f.kind, f.to_string()));
+    assert_eq!(failure(task), failure(next));
     assert_eq!(task.expires_ms, next.expires_ms);
     let quiet = |e: &Effect| matches!(e, Effect::SetAlarm { .. } | Effect::Flush);
     assert!(out.effects.iter().all(quiet), "{:?}", out.effects);
@@ -308,7 +323,7 @@ fn forgetting(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
 }
 
 fn shape(task: &Task) {
-    let ended = matches!(task.state, State::Succeeded | State::Failed { .. });
+    let ended = task.has_ended();
     let forgotten = matches!(task.state, State::Forgotten);
     assert!(forgotten || ended == task.expires_ms.is_some());
     assert!(forgotten || ended == task.finished_ms.is_some());

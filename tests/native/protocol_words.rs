@@ -1,6 +1,9 @@
 //! Transitions in few words, for people.
 
-use onceward::protocol::{Effect, Next, Reply, Standing, State, Task, Transition, Waiting};
+use onceward::protocol::{
+    Debt, Effect, Next, Outcome, Plan, Reply, Standing, State, StepRecord, Summary, Task,
+    Transition, Wait, WaitFor, Waiting,
+};
 
 /// `next | effects | reply`
 pub fn line(before: Option<&Task>, out: &Transition, now_ms: u64) -> String {
@@ -50,16 +53,62 @@ pub fn state(state: &State, now_ms: u64) -> String {
         State::Suspended(Waiting::BackingOff { due_ms }) => {
             format!("backing off until {}", when(*due_ms, now_ms))
         }
+        State::Suspended(Waiting::For(waits)) => {
+            let waits: Vec<String> = waits.iter().map(|w| wait(w, now_ms)).collect();
+            format!("waiting for {}", waits.join(" and "))
+        }
+        State::Suspended(Waiting::CodeChanged(_)) => "parked: code changed".to_owned(),
         State::Succeeded => "succeeded".to_owned(),
+        State::Cancelled => "cancelled".to_owned(),
         State::Failed { resumable: true } => "failed (resumable)".to_owned(),
         State::Failed { resumable: false } => "failed for good".to_owned(),
         State::Forgotten => "forgotten".to_owned(),
     }
 }
 
+fn wait(wait: &Wait, now_ms: u64) -> String {
+    match &wait.what {
+        WaitFor::Sleep { due_ms } => format!("time {}", when(*due_ms, now_ms)),
+        WaitFor::Retry { due_ms } => format!("next try {}", when(*due_ms, now_ms)),
+        WaitFor::Child { due_ms, .. } => format!("child, look {}", when(*due_ms, now_ms)),
+        WaitFor::Signal { name, due_ms: None } => format!("signal {name}"),
+        WaitFor::Signal {
+            name,
+            due_ms: Some(due),
+        } => format!("signal {name} until {}", when(*due, now_ms)),
+    }
+}
+
+/// What is besides the state.
+fn besides(summary: &Summary) -> String {
+    let mut words = String::new();
+    if let Some(ending) = &summary.ending {
+        words += &format!(", undoing, then {:?}", ending.to);
+    }
+    if let Some(undone) = &summary.undone {
+        words += if undone.is_complete() {
+            ", undone"
+        } else {
+            ", undone in part"
+        };
+    }
+    if let Some(cancel) = &summary.cancel {
+        words += if cancel.too_late {
+            ", cancel too late"
+        } else {
+            ", cancel wanted"
+        };
+    }
+    if summary.unread > 0 {
+        words += &format!(", {} unread", summary.unread);
+    }
+    words
+}
+
 /// The state, and what else is new of it.
 fn put(before: Option<&Task>, task: &Task, now_ms: u64) -> String {
-    let mut words = vec![state(&task.state, now_ms)];
+    let at = state(&task.state, now_ms);
+    let mut words = vec![at + &besides(&Summary::of(task))];
     let old = |read: fn(&Task) -> u64| before.map(read);
     let mut told = |name: &str, was: Option<u64>, is: u64| {
         if was.unwrap_or(0) != is {
@@ -76,6 +125,14 @@ fn put(before: Option<&Task>, task: &Task, now_ms: u64) -> String {
     );
     if before.is_some_and(|t| t.generation != task.generation) {
         words.push("new generation".to_owned());
+        if before.is_some_and(|t| t.key_generation == task.key_generation) {
+            words.push("same keys".to_owned());
+        }
+    }
+    let debts = |t: &Task| t.debts.list.len() as u64;
+    if before.map_or(0, debts) != debts(task) {
+        let debts: Vec<&str> = task.debts.list.iter().map(debt).collect();
+        words.push(format!("owes [{}]", debts.join(", ")));
     }
     if let Some(before) = before {
         if before.version.epoch != task.version.epoch {
@@ -94,11 +151,53 @@ fn put(before: Option<&Task>, task: &Task, now_ms: u64) -> String {
     words.join(", ")
 }
 
+fn debt(debt: &Debt) -> &'static str {
+    match debt {
+        Debt::End(_) => "end",
+        Debt::Cancel(_) => "cancel",
+    }
+}
+
+fn record(step: &StepRecord) -> String {
+    let outcome = match &step.outcome {
+        Outcome::Value(_) => "",
+        Outcome::Failed(_) => " failed",
+        Outcome::Open(_) => " open",
+    };
+    format!("{}{outcome}", step.id)
+}
+
+fn plan(plan: &Plan) -> String {
+    let ids = |ids: &[onceward::types::StepId]| {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        ids.join(" ")
+    };
+    format!(
+        "planned: kept [{}], again [{}]{}{}",
+        ids(&plan.kept),
+        ids(&plan.again),
+        if plan.new_generation {
+            ", new generation"
+        } else {
+            ""
+        },
+        if plan.new_keys { ", new keys" } else { "" },
+    )
+}
+
 fn effect(effect: &Effect, now_ms: u64) -> String {
     match effect {
         Effect::PutInput(_) => "put input".to_owned(),
         Effect::PutAnswer(answer) => format!("put answer {}", answer.status),
-        Effect::PutStep(step) => format!("put step {}", step.id),
+        Effect::ReplaceInput(_) => "replace input".to_owned(),
+        Effect::PutStep(step) => format!("put step {}", record(step)),
+        Effect::PutCursor(_) => "put cursor".to_owned(),
+        Effect::PutLetter(letter) => format!("put letter {}", letter.name),
+        Effect::NewJournal { keep_undo, .. } => {
+            let kept = if *keep_undo { ", keep undo" } else { "" };
+            format!("new journal{kept}")
+        }
+        Effect::PayDebts => "pay debts".to_owned(),
         Effect::ReopenStep(id) => format!("reopen step {id}"),
         Effect::DropPayload => "drop payload".to_owned(),
         Effect::SetAlarm { at_ms } => format!("alarm {}", when(*at_ms, now_ms)),
@@ -110,7 +209,7 @@ fn effect(effect: &Effect, now_ms: u64) -> String {
 }
 
 fn standing(standing: &Standing, now_ms: u64) -> String {
-    let at = state(&standing.summary.state, now_ms);
+    let at = state(&standing.summary.state, now_ms) + &besides(&standing.summary);
     match &standing.answer {
         Some(answer) => format!("{at}, answer {}", answer.status),
         None => at,
@@ -120,25 +219,42 @@ fn standing(standing: &Standing, now_ms: u64) -> String {
 fn reply(reply: &Reply, now_ms: u64) -> String {
     match reply {
         Reply::Claimed(claimed) => format!(
-            "claimed: fence {}, attempt {}, hop {}{}",
+            "claimed: fence {}, attempt {}, hop {}{}{}{}",
             claimed.proof.fence,
             claimed.attempt,
             claimed.hop,
-            if claimed.resumed { ", resumed" } else { "" }
+            if claimed.resumed { ", resumed" } else { "" },
+            if claimed.undoing { ", undoing" } else { "" },
+            if claimed.cancel { ", cancel" } else { "" },
         ),
         Reply::Stands(at) => format!("stands: {}", standing(at, now_ms)),
         Reply::KeyReused => "key reused".to_owned(),
         Reply::KeyCollision => "key collision".to_owned(),
         Reply::Refused => "refused".to_owned(),
-        Reply::Recorded { stop, winners } => format!(
-            "recorded{}{}",
+        Reply::Recorded {
+            stop,
+            winners,
+            cancel,
+        } => format!(
+            "recorded{}{}{}",
             if winners.is_empty() {
                 ""
             } else {
                 ", first outcome stays"
             },
-            if *stop { ", stop" } else { "" }
+            if *stop { ", stop" } else { "" },
+            if *cancel { ", cancel" } else { "" },
         ),
+        Reply::GoOn { records, .. } => {
+            let records: Vec<String> = records.iter().map(record).collect();
+            format!("go on: [{}]", records.join(", "))
+        }
+        Reply::Signalled { repeated: false } => "signalled".to_owned(),
+        Reply::Signalled { repeated: true } => "signalled before".to_owned(),
+        Reply::MailboxFull => "mailbox full".to_owned(),
+        Reply::Ended(at) => format!("ended: {}", standing(at, now_ms)),
+        Reply::Planned(made) => plan(made),
+        Reply::NoSuchStep => "no such step".to_owned(),
         Reply::Stale(at) => format!("stale: {}", standing(at, now_ms)),
         Reply::Suspended { ticket, hop } => match ticket {
             Some(_) => format!("suspended: ticket for hop {hop}"),

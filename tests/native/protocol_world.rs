@@ -2,13 +2,15 @@
 //! their proofs, and messages that are lost, late or doubled. It carries out what the machine says
 //! and watches the guarantees with a model of its own (`protocol_watch`).
 
-use crate::protocol_fixture::token;
+use crate::protocol_fixture::{decided, journal, put_head, token, written};
 use crate::protocol_watch::Model;
 use onceward::protocol::{
     Begin, Claim, Claimed, Effect, Event, Finish, Fresh, Moment, Next, Reply, StepRecord, Suspend,
-    Task, Version, handle, next_due_ms,
+    Task, Version, next_due_ms,
 };
-use onceward::types::{Policy, StepId, Token};
+use onceward::store::cells::MemoryCells;
+use onceward::store::journal::Purpose;
+use onceward::types::{Policy, Token};
 use std::collections::BTreeMap;
 
 /// Short times, so that a few steps of the clock reach everything.
@@ -62,7 +64,10 @@ pub struct World {
     pub now: u64,
     /// The latest time in the object's memory.
     pub floor: u64,
+    /// As the object has it in memory.
     pub task: Option<Task>,
+    pub cells: MemoryCells,
+    /// What is recorded, as the effects say.
     pub journal: BTreeMap<String, StepRecord>,
     pub alarm: Option<u64>,
     /// The alarm was taken away and nobody has looked since.
@@ -228,7 +233,6 @@ impl World {
     /// The object's part: looks up, decides, writes, acts.
     pub fn apply(&mut self, event: Event) -> Reply {
         self.turn += 1;
-        let event = self.look_up(event);
         self.floor = self.floor.max(self.now);
         let n = self.turn;
         let moment = Moment {
@@ -239,25 +243,31 @@ impl World {
                 jitter: self.jitter,
             },
             duplicates: 0,
+            undoable: false,
         };
-        let out = handle(self.task.clone(), event.clone(), &moment);
+        if let Some(task) = &self.task {
+            put_head(&self.cells, task);
+        }
+        let decided = decided(&self.cells, event.clone(), &moment);
+        let out = decided.transition.clone();
         let seen = self.task.as_ref().map_or(0, |t| t.seen_ms);
         let ms = moment.ms.max(seen);
         let mut model = std::mem::take(&mut self.model);
         model.watch(self, &event, &out, ms);
         self.model = model;
+        let committed = written(&self.cells, &decided);
         let rang = matches!(event, Event::AlarmFired);
         for effect in &out.effects {
             self.carry_out(effect, &out.next, rang);
         }
-        match out.next {
-            Next::Unchanged => {}
-            Next::Put(task) => self.task = Some(*task),
-            Next::Gone => {
-                (self.task, self.alarm, self.alarm_lost) = (None, None, false);
-                self.journal.clear();
-            }
+        if let Next::Put(task) = &out.next {
+            self.task = Some((**task).clone());
         }
+        if committed.gone {
+            (self.task, self.alarm, self.alarm_lost) = (None, None, false);
+            self.journal.clear();
+        }
+        self.is_written();
         for effect in &out.effects {
             if matches!(effect, Effect::Flush) {
                 self.flushes.extend(self.task.as_ref().map(|t| t.version));
@@ -287,6 +297,12 @@ impl World {
             | Reply::Stale(_)
             | Reply::NotFound
             | Reply::InProgress(_)
+            | Reply::GoOn { .. }
+            | Reply::Signalled { .. }
+            | Reply::MailboxFull
+            | Reply::Ended(_)
+            | Reply::Planned(_)
+            | Reply::NoSuchStep
             | Reply::Done => {}
         }
     }
@@ -299,7 +315,7 @@ impl World {
             Effect::ReopenStep(id) => {
                 self.journal.remove(&id.cell());
             }
-            Effect::DropPayload => self.journal.clear(),
+            Effect::DropPayload | Effect::NewJournal { .. } => self.journal.clear(),
             Effect::SetAlarm { at_ms } => {
                 self.alarm = Some(*at_ms);
                 // Half of the objects note it in memory, as they may.
@@ -314,30 +330,22 @@ impl World {
                 self.dispatched.push(ticket.clone());
             }
             Effect::Forget { version } => self.forgets.push((*version, rang)),
-            Effect::PutInput(_) | Effect::PutAnswer(_) | Effect::Flush | Effect::WakeJoined => {}
+            Effect::PutInput(_)
+            | Effect::ReplaceInput(_)
+            | Effect::PutAnswer(_)
+            | Effect::PutCursor(_)
+            | Effect::PutLetter(_)
+            | Effect::PayDebts
+            | Effect::Flush
+            | Effect::WakeJoined => {}
         }
     }
 
-    fn look_up(&self, mut event: Event) -> Event {
-        let find = |ids: Vec<StepId>| -> Vec<StepRecord> {
-            let found = ids.iter().filter_map(|id| self.journal.get(&id.cell()));
-            found.cloned().collect()
-        };
-        let ids = |steps: &[StepRecord]| steps.iter().map(|s| s.id.clone()).collect();
-        match &mut event {
-            Event::Record(record) => record.known = find(ids(&record.steps)),
-            Event::Suspend(suspend) => suspend.known = find(ids(&suspend.steps)),
-            Event::Finish(finish) => finish.known = find(finish.ids()),
-            Event::Begin(_)
-            | Event::Claim(_)
-            | Event::AlarmFired
-            | Event::Poke
-            | Event::Flushed { .. }
-            | Event::FlushFailed { .. }
-            | Event::TombstoneAcked(_)
-            | Event::TombstoneFailed { .. }
-            | Event::Delete => {}
-        }
-        event
+    /// What is stored is what the effects say.
+    fn is_written(&self) {
+        let stored = journal(&self.cells, Purpose::Show);
+        let stored: BTreeMap<String, StepRecord> =
+            stored.into_iter().map(|s| (s.id.cell(), s)).collect();
+        assert_eq!(stored, self.journal);
     }
 }

@@ -1,9 +1,10 @@
 //! Every statement for D1, on real `SQLite`, against the real migrations.
 
+use onceward::http::document::TaskDocument;
 use onceward::limits;
 use onceward::protocol::{
-    Begin, Event, Finish, Moment, Next, Outcome, Reply, State, StepRecord, Task, Verdict, Version,
-    handle,
+    Begin, Event, Finish, Mismatch, Moment, Next, Outcome, Proof, Reply, State, StepRecord,
+    Summary, Suspend, Task, UndoPlan, Verdict, Version, Wait, WaitFor, handle,
 };
 use onceward::store::d1::{self, Statement, Value};
 use onceward::store::rows::TaskRow;
@@ -30,8 +31,12 @@ impl ToSql for Bound<'_> {
 
 fn database() -> Connection {
     let db = Connection::open_in_memory().expect("memory");
-    db.execute_batch(include_str!("../../migrations/0001_init.sql"))
-        .expect("migration");
+    for migration in [
+        include_str!("../../migrations/0001_init.sql"),
+        include_str!("../../migrations/0002_steering.sql"),
+    ] {
+        db.execute_batch(migration).expect("migration");
+    }
     db
 }
 
@@ -70,6 +75,10 @@ fn apply(db: &Connection, statements: &[Statement]) -> Version {
 }
 
 fn begun(key: &str, at_ms: u64) -> Task {
+    begun_by(key, true, at_ms)
+}
+
+fn begun_by(key: &str, claims: bool, at_ms: u64) -> Task {
     let begin = Begin {
         op: Token::new("op"),
         key: TaskKey::new(TaskKind::Source, "lab", "", key),
@@ -77,6 +86,9 @@ fn begun(key: &str, at_ms: u64) -> Task {
         policy: Policy::default(),
         fingerprint: None,
         input: Input::default(),
+        claims,
+        hop: 0,
+        parent: None,
     };
     let out = handle(None, Event::Begin(Box::new(begin)), &Moment::at(at_ms));
     let Next::Put(task) = out.next else {
@@ -85,28 +97,76 @@ fn begun(key: &str, at_ms: u64) -> Task {
     *task
 }
 
-fn finished(task: Task, verdict: Verdict, at_ms: u64) -> Task {
+fn proof(task: &Task) -> Proof {
     let lease = task.lease.clone().expect("held");
+    Proof {
+        fence: lease.fence,
+        token: lease.token,
+    }
+}
+
+fn moved(task: Task, event: Event, moment: &Moment) -> (Task, Reply) {
+    let out = handle(Some(task), event, moment);
+    let Next::Put(task) = out.next else {
+        panic!("it writes: {:?}", out.reply)
+    };
+    (*task, out.reply)
+}
+
+fn finished(task: Task, verdict: Verdict, at_ms: u64) -> Task {
     let finish = Finish {
         op: Token::new("fin"),
-        proof: onceward::protocol::Proof {
-            fence: lease.fence,
-            token: lease.token,
-        },
+        proof: proof(&task),
         steps: Vec::new(),
         known: Vec::new(),
         verdict,
     };
-    let out = handle(
-        Some(task),
-        Event::Finish(Box::new(finish)),
-        &Moment::at(at_ms),
-    );
-    assert!(matches!(out.reply, Reply::Stands(_)));
-    let Next::Put(task) = out.next else {
-        panic!("finish writes")
+    let (task, reply) = moved(task, Event::Finish(Box::new(finish)), &Moment::at(at_ms));
+    assert!(matches!(reply, Reply::Stands(_)));
+    task
+}
+
+/// A task whose slice has handed it on, to wait for these.
+fn waiting(key: &str, waits: Vec<WaitFor>, mismatch: Option<Mismatch>) -> Task {
+    let task = begun(key, NOW);
+    let wait = |what| Wait {
+        id: StepId::new("", "w", 0),
+        what,
     };
-    *task
+    let suspend = Suspend {
+        op: Token::new("sus"),
+        proof: proof(&task),
+        steps: Vec::new(),
+        known: Vec::new(),
+        progressed: false,
+        hop: 0,
+        n: 1,
+        waits: waits.into_iter().map(wait).collect(),
+        letters: Vec::new(),
+        mismatch: mismatch.map(Box::new),
+    };
+    let event = Event::Suspend(Box::new(suspend));
+    let (task, reply) = moved(task, event, &Moment::at(NOW + 1));
+    assert!(matches!(reply, Reply::Suspended { .. }));
+    task
+}
+
+fn cancelled(key: &str, at_ms: u64) -> Task {
+    let task = begun_by(key, false, at_ms);
+    let cancel = Event::Cancel { op: "c".into() };
+    let (task, _) = moved(task, cancel, &Moment::at(at_ms + 1));
+    assert_eq!(task.state, State::Cancelled);
+    task
+}
+
+/// A task that has succeeded and that an operator has undone; under way if there is anything to undo.
+fn undoing(key: &str, undoable: bool) -> Task {
+    let moment = Moment {
+        undoable,
+        ..Moment::at(NOW + 9)
+    };
+    let undo = Event::Undo { op: "u".into() };
+    moved(succeeded(key, NOW), undo, &moment).0
 }
 
 fn succeeded(key: &str, at_ms: u64) -> Task {
@@ -345,13 +405,18 @@ fn the_rescuer_sees_what_should_have_moved_and_no_tombstone() {
 
 fn with_checkpoints(db: &Connection, task: &Task, count: u32) {
     for n in 0..count {
+        let outcome = Outcome::Value("1.10".into());
         let record = StepRecord {
-            id: StepId::new("", "s", n),
-            outcome: Outcome::Value("1.10".into()),
             place: n,
             fence: 1,
             at_ms: NOW,
             tries: 1,
+            undo: (n == 0).then(|| UndoPlan {
+                handler: "refund".into(),
+                input: "1".into(),
+                key: String::new(),
+            }),
+            ..StepRecord::new(StepId::new("", "s", n), outcome)
         };
         let statement = d1::checkpoint(task, &record);
         assert_eq!(run(db, &statement), 1);
@@ -442,33 +507,174 @@ fn a_row_that_still_has_checkpoints_waits_for_them() {
 }
 
 #[test]
-fn rows_become_summaries() {
+fn the_cleaner_takes_cancelled_tasks_as_well() {
     let db = database();
-    let failure = Failure::retryable("x", "y");
-    let task = finished(begun("k", NOW), Verdict::Failed(failure), NOW + 1);
+    let gone = cancelled("gone", NOW);
+    apply(&db, &d1::flush(&gone, None));
+    with_checkpoints(&db, &gone, 2);
+    let expires = gone.expires_ms.expect("final");
+    let grace = limits::ORPHAN_GRACE_MS;
+    assert_eq!(ids(&db, &d1::list(None, 10, expires - 1)).len(), 1);
+    assert_eq!(ids(&db, &d1::list(None, 10, expires)).len(), 0);
+    assert_eq!(run(&db, &d1::overdue(expires, expires - 1, (0, ""), 10)), 1);
+    assert_eq!(run(&db, &d1::overdue(expires, expires, (0, ""), 10)), 0);
+    let now = expires + grace;
+    assert_eq!(run(&db, &d1::clean_checkpoints(now - 1, grace, 10)), 0);
+    assert_eq!(run(&db, &d1::clean_tasks(now - 1, grace, 10)), 0);
+    assert_eq!(run(&db, &d1::clean_checkpoints(now, grace, 10)), 2);
+    assert_eq!(run(&db, &d1::clean_tasks(now, grace, 10)), 1);
+}
+
+#[test]
+fn a_task_at_work_is_left_alone_though_its_old_answer_has_expired() {
+    let db = database();
+    let task = undoing("k", true);
+    let expires = task.expires_ms.expect("it had ended");
     apply(&db, &d1::flush(&task, None));
-    let statement = d1::list(None, 10, NOW);
+    with_checkpoints(&db, &task, 2);
+    let now = expires + 2 * limits::ORPHAN_GRACE_MS;
+    assert_eq!(ids(&db, &d1::list(None, 10, now)).len(), 1);
+    assert_eq!(run(&db, &d1::clean_checkpoints(now, 0, 10)), 0);
+    assert_eq!(run(&db, &d1::clean_tasks(now, 0, 10)), 0);
+    // Its ticket should have been claimed long ago.
+    assert_eq!(run(&db, &d1::overdue(now, now, (0, ""), 10)), 1);
+}
+
+#[test]
+fn what_only_a_signal_or_an_operator_moves_is_never_poked() {
+    let db = database();
+    let signal = WaitFor::Signal {
+        name: "approval".into(),
+        due_ms: None,
+    };
+    let mismatch = Mismatch {
+        index: 0,
+        recorded: StepId::new("", "a", 0),
+        attempted: None,
+        difference: "it ended".into(),
+    };
+    for task in [
+        waiting("signal", vec![signal], None),
+        waiting("changed", Vec::new(), Some(mismatch)),
+    ] {
+        apply(&db, &d1::flush(&task, None));
+    }
+    // The number is still exact.
+    let sql = "SELECT count(*) FROM tasks WHERE due_ms = 9007199254740991";
+    assert_eq!(count(&db, sql), 2);
+    let ages = NOW + 100 * limits::MAX_RETENTION_MS;
+    assert_eq!(run(&db, &d1::overdue(ages, ages, (0, ""), 10)), 0);
+    assert_eq!(run(&db, &d1::clean_tasks(ages, 0, 10)), 0);
+    assert_eq!(ids(&db, &d1::list(None, 10, ages)).len(), 2);
+}
+
+/// The rows of the list, as D1 gives them to the edge.
+fn rows(db: &Connection) -> Vec<TaskRow> {
+    let statement = d1::list(None, 100, NOW);
     let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
     let mut prepared = db.prepare(statement.sql).expect("statement");
     let names: Vec<String> = prepared.column_names().map(ToString::to_string).collect();
-    let mut rows = prepared
-        .query(rusqlite::params_from_iter(values))
-        .expect("query");
-    let row = rows.next().expect("row").expect("one");
-    let mut json = serde_json::Map::new();
-    for (at, name) in names.iter().enumerate() {
-        let value = match row.get::<_, Sql>(at).expect("value") {
-            Sql::Null => serde_json::Value::Null,
-            #[allow(clippy::cast_precision_loss)]
-            Sql::Integer(n) => serde_json::json!(n as f64),
-            Sql::Text(text) => text.into(),
-            other => panic!("{other:?}"),
+    let rows = prepared.query_map(rusqlite::params_from_iter(values), |row| {
+        let mut json = serde_json::Map::new();
+        for (at, name) in names.iter().enumerate() {
+            let value = match row.get::<_, Sql>(at)? {
+                Sql::Null => serde_json::Value::Null,
+                #[allow(clippy::cast_precision_loss)]
+                Sql::Integer(n) => serde_json::json!(n as f64),
+                Sql::Text(text) => text.into(),
+                other => panic!("{other:?}"),
+            };
+            json.insert(name.clone(), value);
+        }
+        Ok(serde_json::from_value(json.into()).expect("a row"))
+    });
+    let rows = rows.expect("query");
+    rows.map(|row| row.expect("row")).collect()
+}
+
+#[test]
+fn the_list_shows_what_the_task_itself_shows() {
+    let late = WaitFor::Sleep {
+        due_ms: NOW + limits::MAX_SLEEP_MS,
+    };
+    let signal = |due_ms| WaitFor::Signal {
+        name: "approval".into(),
+        due_ms,
+    };
+    let retryable = || Failure {
+        step: Some(StepId::new("left", "charge", 1)),
+        ..Failure::retryable("x", "y")
+    };
+    let child = WaitFor::Child {
+        task_id: begun("other", NOW).id(),
+        due_ms: NOW + 9_000,
+    };
+    let mut pending_then_undone = undoing("undone", false);
+    pending_then_undone.duplicates = 3;
+    let tasks = [
+        ("running", begun("running", NOW)),
+        ("pending", begun_by("pending", false, NOW)),
+        ("suspended", waiting("ready", Vec::new(), None)),
+        ("suspended", waiting("sleep", vec![late], None)),
+        ("suspended", waiting("signal", vec![signal(None)], None)),
+        (
+            "suspended",
+            waiting("timed", vec![signal(Some(NOW + 60_000))], None),
+        ),
+        (
+            "suspended",
+            waiting(
+                "retry",
+                vec![WaitFor::Retry {
+                    due_ms: NOW + 60_000,
+                }],
+                None,
+            ),
+        ),
+        ("suspended", waiting("child", vec![child], None)),
+        (
+            "suspended",
+            finished(begun("backoff", NOW), Verdict::Failed(retryable()), NOW + 1),
+        ),
+        ("compensating", undoing("undoing", true)),
+        ("succeeded", succeeded("succeeded", NOW)),
+        ("succeeded", pending_then_undone),
+        (
+            "failed",
+            finished(
+                begun("failed", NOW),
+                Verdict::Failed(Failure::terminal("x", "y")),
+                NOW + 1,
+            ),
+        ),
+        ("cancelled", cancelled("cancelled", NOW)),
+    ];
+    for (state, task) in tasks {
+        let db = database();
+        apply(&db, &d1::flush(&task, None));
+        let rows = rows(&db);
+        let [row] = rows.as_slice() else {
+            panic!("{state}: {rows:?}")
         };
-        json.insert(name.clone(), value);
+        let listed = row.clone().document().expect("a document");
+        let own = TaskDocument::of(&Summary::of(&task));
+        assert_eq!(listed.state.as_str(), state);
+        assert_eq!(listed, own, "{state}");
     }
-    let row: TaskRow = serde_json::from_value(json.into()).expect("a row");
-    let summary = row.summary().expect("a summary");
-    assert_eq!(summary.task_id, task.id());
-    assert_eq!(summary.state, task.state);
-    assert_eq!(summary.failure.expect("failed").code, "x");
+}
+
+#[test]
+fn rows_of_the_last_release_are_read() {
+    let db = database();
+    let task = waiting("k", Vec::new(), None);
+    apply(&db, &d1::flush(&task, None));
+    for (word, want) in [("ready", "next_slice"), ("backing_off", "backoff")] {
+        db.execute("UPDATE tasks SET waiting = ?1", [word])
+            .expect("update");
+        let document = rows(&db)[0].clone().document().expect("a document");
+        assert_eq!(document.waiting.expect("waits").what.as_str(), want);
+    }
+    db.execute("UPDATE tasks SET state = 'from_the_future'", [])
+        .expect("update");
+    assert_eq!(rows(&db)[0].clone().document(), None);
 }

@@ -8,7 +8,7 @@ use onceward::protocol::{
 };
 use onceward::store::cells::{CellError, Cells, MemoryCells};
 use onceward::store::commit::{CommitError, Committed, Stored, commit};
-use onceward::store::journal;
+use onceward::store::journal::{self, Purpose};
 use onceward::types::{Answer, Headers, Input, Policy, StepId, TaskId, TaskKey, TaskKind, Token};
 
 fn key() -> TaskKey {
@@ -34,6 +34,9 @@ fn begin_by(op: &str, body: Vec<u8>) -> Event {
             headers: [("content-type", "image/png")].into_iter().collect(),
             body,
         },
+        claims: true,
+        hop: 0,
+        parent: None,
     }))
 }
 
@@ -50,12 +53,8 @@ fn proof(committed: &Committed) -> Proof {
 
 fn record(name: &str, value: &str) -> StepRecord {
     StepRecord {
-        id: StepId::new("", name, 0),
-        outcome: Outcome::Value(value.into()),
-        place: 0,
-        fence: 0,
-        at_ms: 0,
         tries: 1,
+        ..StepRecord::new(StepId::new("", name, 0), Outcome::Value(value.into()))
     }
 }
 
@@ -89,6 +88,8 @@ fn nothing_but_begin_writes_to_an_empty_object() {
             proof,
             steps: vec![record("a", "1")],
             known: Vec::new(),
+            cursor: None,
+            known_cursor: None,
         })),
     ] {
         let out = step(&cells, event, 1_000);
@@ -160,6 +161,8 @@ fn the_first_outcome_of_a_step_wins_and_is_given_back() {
             proof: proof.clone(),
             steps: vec![record("a", value)],
             known: Vec::new(),
+            cursor: None,
+            known_cursor: None,
         };
         step(&cells, Event::Record(Box::new(record)), at_ms)
     };
@@ -235,13 +238,16 @@ fn a_long_journal_comes_in_pages_without_gap_or_double() {
             proof: proof.clone(),
             steps: vec![one],
             known: Vec::new(),
+            cursor: None,
+            known_cursor: None,
         };
         step(&cells, Event::Record(Box::new(record)), 1_010);
     }
     let mut all = Vec::new();
     let mut after = None;
     loop {
-        let (page, more) = journal::page(&cells, id(), after.as_deref()).expect("readable");
+        let (page, more) =
+            journal::page(&cells, id(), Purpose::Replay, after.as_deref()).expect("readable");
         all.extend(page.into_iter().map(|r| r.id.occurrence));
         match more {
             Some(next) => after = Some(next),

@@ -50,7 +50,11 @@ impl Course {
             answer: bench.answer(CRASH_KEY),
             outcomes: outcomes(bench.journal(CRASH_KEY)),
             not_undone: not_undone(&task),
-            failure: task.failure.map(|f| f.code),
+            // What went wrong before it was cancelled is news of that run alone.
+            failure: match task.state {
+                State::Cancelled => None,
+                _ => task.failure.map(|f| f.code),
+            },
             state: task.state,
             others,
             generations: tasks.iter().map(|t| (t.id(), t.key_generation)).collect(),

@@ -50,7 +50,8 @@ fn message(world: &World, id: TaskId, debt: &Debt) -> Option<(TaskId, Event)> {
         Debt::End(parent) => {
             let signal = Signal {
                 name: child_signal(&parent.step),
-                id: format!("{id}:{}", task.generation),
+                // One end has one id: a task that failed for now may end once more in its generation.
+                id: format!("{id}:{}:{}", task.generation, task.finished_ms.unwrap_or(0)),
                 outcome: outcome_of(&world.standing(id)?)?,
                 generation: Some(parent.generation),
                 known: None,

@@ -219,3 +219,7 @@ impl Host for TestHost {
         Ok(answer)
     }
 }
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod tests;

@@ -91,6 +91,12 @@ impl Bench {
         self.recorded(of, Purpose::Show)
     }
 
+    /// What a slice would be given that goes on with the task: without what lies before its saved
+    /// progress.
+    pub fn replayed(&self, of: impl Into<Address>) -> Vec<StepRecord> {
+        self.recorded(of, Purpose::Replay)
+    }
+
     /// What is recorded of a task of another function than the first.
     pub fn journal_of(&self, function: &str, key: &str) -> Vec<StepRecord> {
         self.journal((function, key))
