@@ -31,6 +31,14 @@ pub fn outcome_of(standing: &Standing) -> Option<Outcome> {
             body: answer.body.clone(),
         };
         let text = serde_json::to_string(&fetched(&response)).unwrap_or_default();
+        if text.len() > limits::MAX_OUTCOME_BYTES {
+            let (got, most) = (text.len(), limits::MAX_OUTCOME_BYTES);
+            let message = format!(
+                "the answer of task {} has {got} bytes as an outcome; an outcome can have {most}",
+                summary.task_id
+            );
+            return Some(Outcome::Failed(Failure::terminal("outcome_too_large", message)));
+        }
         return Some(Outcome::Value(text));
     }
     let why = summary.failure.as_ref();
@@ -146,7 +154,8 @@ impl IntoFuture for ChildStep {
                     generation: claimed.generation,
                     step: id.clone(),
                 }),
-                hop: claimed.hop + 1,
+                // Two links: the message to the child's object, and the object's to its first slice.
+                hop: claimed.hop + 2,
             };
             let text = Calling { run, id, begin }.outcome().await?;
             read(&text, &self.name)

@@ -58,7 +58,7 @@ pub(super) async fn begin(
                 fingerprint: None,
                 input: begin.input,
                 claims: false,
-                hop: begin.hop.saturating_add(1),
+                hop: begin.hop,
                 parent: begin.parent,
             }),
             input_headers,

@@ -114,6 +114,9 @@ fn strip(task: &mut Task) -> Vec<Effect> {
     task.undone = None;
     task.unread.clear();
     task.children.clear();
+    // A parent that waits finds out by looking.
+    task.parents.clear();
+    task.debts.list.clear();
     if had_payload {
         vec![Effect::DropPayload]
     } else {

@@ -187,7 +187,7 @@ impl Object {
             onceward::protocol::State::Running | onceward::protocol::State::Suspended(_)
         ) {
             assert!(self.task().fence < most, "it never ends");
-            ms = onceward::protocol::next_due_ms(self.task()).max(ms + 1);
+            ms = onceward::protocol::own_due_ms(self.task()).max(ms + 1);
             self.alarm(ms);
             if self.task().ticket.is_some() {
                 proof = self.claimed(ms, &format!("claim-{ms}")).proof;
