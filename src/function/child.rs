@@ -37,7 +37,10 @@ pub fn outcome_of(standing: &Standing) -> Option<Outcome> {
                 "the answer of task {} has {got} bytes as an outcome; an outcome can have {most}",
                 summary.task_id
             );
-            return Some(Outcome::Failed(Failure::terminal("outcome_too_large", message)));
+            return Some(Outcome::Failed(Failure::terminal(
+                "outcome_too_large",
+                message,
+            )));
         }
         return Some(Outcome::Value(text));
     }

@@ -195,7 +195,7 @@ fn one_race(server: &Server, chance: &mut Chance) -> String {
     let request = Mode::Webhook.request(&fresh("race"), &body);
     let asynchronous = request.clone().field("Prefer", "respond-async");
     let id = server.send(&asynchronous).expect(202).task_id();
-    let (offset, other) = (chance.ms(0, 90), chance.ms(0, 90));
+    let (offset, other) = (chance.ms(0, 60), chance.ms(0, 60));
     let later = |time: Duration| throughout(time, || Ok(()));
     let answer = std::thread::scope(|scope| {
         scope.spawn(|| {
