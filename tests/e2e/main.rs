@@ -26,6 +26,7 @@ mod durable_kills;
 mod expiry;
 mod keys;
 mod listing;
+mod long_steps;
 mod lost_alarms;
 mod manners;
 mod message_faults;
