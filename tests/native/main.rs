@@ -35,6 +35,7 @@ mod protocol_props;
 mod protocol_scenarios;
 mod protocol_slices;
 mod protocol_table;
+mod protocol_waits;
 mod protocol_watch;
 mod protocol_words;
 mod protocol_world;
