@@ -1,8 +1,10 @@
 //! What is recorded, once.
 
 use super::effect::{Effect, Next, Reply, Transition};
+use super::ending::{self, EndsAs};
 use super::event::{Moment, Record};
 use super::lease::{self, Standing as Proven};
+use super::mailbox::child_signal;
 use super::summary::Standing;
 use super::task::{Child, Task};
 use crate::types::{Failure, FailureKind, StepId, TaskId};
@@ -216,6 +218,15 @@ pub(super) fn record(mut task: Task, record: Record, moment: &Moment) -> Transit
             .effects
             .push(Effect::PutCursor(Cursor { fence, ..cursor }));
     }
+    if task.has_ended() && ending::is_to_undo(&task, moment, &fresh.effects) {
+        // It had failed by lost leases, with nothing to undo as far as was known.
+        task.finished_ms = None;
+        task.expires_ms = None;
+        task.touch(moment.ms);
+        let to = EndsAs::Failed { restarts: true };
+        ending::compensate(&mut task, to, None, moment, &mut fresh.effects);
+        put = true;
+    }
     if fresh.progress && task.attempts > 1 {
         task.attempts = 1;
         put = true;
@@ -260,22 +271,52 @@ pub(super) fn keep_children(task: &mut Task, effects: &[Effect]) -> bool {
             task.children.push(Child { step, task_id });
             changed = true;
         }
+        if record.outcome.is_settled() {
+            // Its end was learned in another way: nobody waits for the letter any more.
+            let name = child_signal(&record.id);
+            let before = task.unread.len();
+            task.unread.retain(|unread| unread.name != name);
+            changed |= task.unread.len() != before;
+        }
     }
     changed
 }
 
 /// The failure that ended an attempt is no outcome, unless it is terminal: the next attempt tries
-/// that step again. A success under the same identity stays, whatever the function made of it.
+/// that step again. A success under the same identity stays, whatever the function made of it. Where
+/// an intent says that the step may have happened, and nothing says that it did not, that stays.
 pub(super) fn reopen(failure: &Failure, known: &[StepRecord], effects: &mut Vec<Effect>) {
     let Some(step) = &failure.step else {
         return;
     };
-    let ended = |record: &StepRecord| match &record.outcome {
-        Outcome::Failed(failure) => record.id == *step && failure.kind == FailureKind::Retryable,
-        Outcome::Value(_) | Outcome::Open(_) => false,
+    let before = known.iter().find(|k| k.id == *step);
+    let told = effects.iter().find_map(|effect| match effect {
+        Effect::PutStep(record) if record.id == *step => Some(record.clone()),
+        _ => None,
+    });
+    let Some(record) = told.as_ref().or(before) else {
+        return;
     };
-    effects.retain(|effect| !matches!(effect, Effect::PutStep(record) if ended(record)));
-    if known.iter().any(ended) {
+    let Outcome::Failed(why) = &record.outcome else {
+        return;
+    };
+    if why.kind != FailureKind::Retryable {
+        return;
+    }
+    effects.retain(|effect| !matches!(effect, Effect::PutStep(r) if r.id == *step));
+    // A step with an intent has had a record before. Of one without, this is a row in place of a row.
+    let intent = before.is_some();
+    if why.unknown && intent {
+        let open = Open {
+            in_flight: true,
+            failure: Some(why.clone()),
+            ..Open::default()
+        };
+        effects.push(Effect::PutStep(StepRecord {
+            outcome: Outcome::Open(Box::new(open)),
+            ..record.clone()
+        }));
+    } else if before.is_some() {
         effects.push(Effect::ReopenStep(step.clone()));
     }
 }
