@@ -136,11 +136,12 @@ fn tries_and_the_time_of_the_next_one_survive_a_crash() {
     let before = server.wait_waiting(&due, "backoff");
     server.wait_waiting(&last, "backoff");
     server.restart();
+    let restarted = std::time::Instant::now();
     let after = server.task(&due);
-    assert_eq!(
-        after["waiting"]["until"], before["waiting"]["until"],
-        "not counted from anew: {after}"
-    );
+    if after["state"] == "suspended" {
+        let until = &after["waiting"]["until"];
+        assert_eq!(*until, before["waiting"]["until"], "{after}");
+    }
     let document = server.wait_state(&exact, "failed");
     assert_eq!(document["error"]["step"], "flaky", "{document}");
     sink.assert_same_key("/status/500?exact", 4);
@@ -151,9 +152,11 @@ fn tries_and_the_time_of_the_next_one_survive_a_crash() {
         server.wait_state(id, "succeeded");
         sink.assert_same_key(target, times);
     }
-    let gap = gaps(&sink, "/seq/500,200?due")[0];
-    let whole = Duration::from_millis(4_950)..Duration::from_secs(9);
-    assert!(whole.contains(&gap), "{gap:?}");
+    let [first, second] = [0, 1].map(|n| sink.calls("/seq/500,200?due")[n].began);
+    let wait = Duration::from_secs(5);
+    assert!(second - first >= Duration::from_millis(4_950));
+    let latest = (first + wait).max(restarted) + wait / 2;
+    assert!(second < latest, "the wait has begun anew");
     throughout(Duration::from_millis(500), || {
         let n = sink.count("/status/500?exact");
         check(n == 4, || format!("{n} tries"))

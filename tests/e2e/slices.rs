@@ -1,10 +1,11 @@
 //! F123: tasks of many slices. Chains of continuations are short; none of it counts as an attempt.
 
 use crate::support::{
-    Mode, Server, Settings as _, Sink, call, check, eventually, fresh, hook, parallel, program,
-    repeat, shared, sleep, value,
+    Mode, Request, Server, Settings as _, Sink, TOKEN, call, check, eventually, fresh, hook,
+    parallel, program, repeat, shared, sleep, value,
 };
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 /// Whatever had to wait for the end of a lease would take longer than a test may.
 fn small(body: Value) -> Value {
@@ -97,6 +98,14 @@ fn five_thousand_turns_are_recorded_one_by_one() {
     let answer = shared().send(&request).expect(200);
     assert_eq!(answer.json()["steps"]["many"], 5_000);
     assert_eq!(answer.json()["steps"]["after"], "all");
+    // All of them are shown, a page at a time.
+    let journal = shared().journal(&id);
+    let steps: HashSet<&str> = journal.iter().filter_map(|r| r["step"].as_str()).collect();
+    assert_eq!((journal.len(), steps.len()), (5_001, 5_001));
+    let page = Request::get(&format!("/v1/tasks/{id}/journal")).bearer(TOKEN);
+    let page = shared().send(&page).expect(200).json();
+    let first = page["records"].as_array().map_or(0, Vec::len);
+    assert!((1..5_001).contains(&first), "{first} records in one page");
 }
 
 /// F90: one name in a loop is one step for each turn.
@@ -108,6 +117,6 @@ fn each_turn_of_a_loop_has_a_checkpoint_and_a_key_of_its_own() {
     let id = hook(shared(), &fresh("loop"), &body).task_id();
     shared().wait_state(&id, "succeeded");
     let keys = sink.keys("/turn");
-    let unique: std::collections::HashSet<_> = keys.iter().collect();
+    let unique: HashSet<_> = keys.iter().collect();
     assert_eq!((keys.len(), unique.len()), (12, 12), "{keys:?}");
 }
