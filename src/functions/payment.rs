@@ -7,7 +7,7 @@
 //! | request | body | answer |
 //! |---|---|---|
 //! | `POST {api}/charges` | order, amount, currency | 2xx with an `id`; 402: the card was declined |
-//! | `GET {api}/charges/{key}` | | the charge that was made under this key, or 404 |
+//! | `GET {api}/charges/{key}` | | 2xx with the `id` of the charge that was made under this key; 404: none was |
 //! | `POST {api}/refunds` | charge | 2xx |
 //! | `POST {api}/approvals` | order, amount, currency, url | 2xx; later somebody posts `{"approved": true}` to `url` |
 //! | `POST {api}/reservations` | order | 2xx with an `id` |
@@ -123,7 +123,7 @@ fn charged(answer: Fetched) -> Result<Made, Failure> {
 async fn find_charge(scope: &StepScope, api: &str, key: &str) -> Result<Option<Made>, Failure> {
     let answer = scope.send(get(api, &format!("charges/{key}"))).await?;
     match answer.status {
-        200 => made(answer).map(Some),
+        200..=299 => made(answer).map(Some),
         404 => Ok(None),
         status => {
             let why = format!("the service answered {status} when asked for a charge");

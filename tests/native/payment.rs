@@ -2,7 +2,7 @@
 
 use super::author::input;
 use onceward::function::{FetchError, Function};
-use onceward::protocol::{Reply, State, StepRecord};
+use onceward::protocol::{Reply, State};
 use onceward::testing::{Action, Bench, CRASH_KEY, Crashes, Reaction, Sent};
 use onceward::types::Input;
 use serde_json::{Value, json};
@@ -73,6 +73,14 @@ fn run(outside: impl Fn(&Sent) -> Reaction + 'static, order: Input) -> Bench {
     let mut bench = Bench::new(payment()).outside(outside);
     bench.deliver("k", order).expect("a good order");
     bench.run_until_idle();
+    bench
+}
+
+fn waiting_for_approval() -> Bench {
+    let mut bench = Bench::new(payment()).outside(service);
+    bench.deliver("k", large_order()).expect("a good order");
+    bench.run_for(HOUR_MS);
+    assert!(matches!(state(&bench), State::Suspended(_)));
     bench
 }
 
@@ -254,7 +262,7 @@ fn a_charge_that_stays_unknown_is_refunded_if_it_was_made() {
 
 #[test]
 fn large_amounts_wait_for_a_person() {
-    let mut bench = run(service, large_order());
+    let mut bench = waiting_for_approval();
     assert_eq!(asked(&bench), ["POST charges", "POST approvals"]);
     let wanted = body_of(&bench, "POST approvals");
     let id = bench.task("k").expect("a task").id();
@@ -263,8 +271,6 @@ fn large_amounts_wait_for_a_person() {
         url.starts_with(&format!("/v1/tasks/{id}/signals/approval?token=")),
         "{url}"
     );
-    bench.run_for(HOUR_MS);
-    assert!(matches!(state(&bench), State::Suspended(_)));
     for repeated in [false, true] {
         let reply = bench.signal("k", "approval", "one", r#"{"approved": true}"#);
         assert_eq!(reply, Reply::Signalled { repeated });
@@ -285,9 +291,7 @@ fn without_an_approval_the_money_goes_back() {
         (Some("null"), ""),
     ];
     for (payload, code) in told {
-        let mut bench = Bench::new(payment()).outside(service);
-        bench.deliver("k", large_order()).expect("a good order");
-        bench.run_for(HOUR_MS);
+        let mut bench = waiting_for_approval();
         if let Some(payload) = payload {
             bench.signal("k", "approval", "one", payload);
         } else {
@@ -309,7 +313,7 @@ fn without_an_approval_the_money_goes_back() {
 
 #[test]
 fn cancelled_while_it_waits_the_money_goes_back() {
-    let mut bench = run(service, large_order());
+    let mut bench = waiting_for_approval();
     bench.cancel("k");
     bench.run_until_idle();
     assert_eq!(state(&bench), State::Cancelled);
