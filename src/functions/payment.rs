@@ -27,7 +27,7 @@ const APPROVAL_MS: u64 = 2 * 24 * 3_600_000;
 /// What is ordered, and where it is paid and shipped.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Order {
+struct Purchase {
     order: String,
     /// In the smallest unit of the currency.
     amount: u64,
@@ -64,15 +64,18 @@ pub(super) fn function() -> Function {
         })
 }
 
-async fn payment(ctx: Ctx, order: Order) -> Result<Raw, Failure> {
-    let charge = charge(&ctx, &order).await?;
-    if order.approval_above.is_some_and(|most| order.amount > most) {
-        approval(&ctx, &order).await?;
+async fn payment(ctx: Ctx, purchase: Purchase) -> Result<Raw, Failure> {
+    let charge = charge(&ctx, &purchase).await?;
+    if purchase
+        .approval_above
+        .is_some_and(|most| purchase.amount > most)
+    {
+        approval(&ctx, &purchase).await?;
     }
-    let reservation = reserve(&ctx, &order).await?;
-    let shipment = ship(&ctx, &order, &reservation).await?;
+    let reservation = reserve(&ctx, &purchase).await?;
+    let shipment = ship(&ctx, &purchase, &reservation).await?;
     let receipt = json!({
-        "order": order.order,
+        "order": purchase.order,
         "charge": charge.id,
         "reservation": reservation.id,
         "shipment": shipment.id,
@@ -82,12 +85,12 @@ async fn payment(ctx: Ctx, order: Order) -> Result<Raw, Failure> {
 
 /// A charge is never made twice, even by a service that ignores its key: where no answer came back,
 /// the service is asked first.
-async fn charge(ctx: &Ctx, order: &Order) -> Result<Made, Failure> {
+async fn charge(ctx: &Ctx, purchase: &Purchase) -> Result<Made, Failure> {
     let wanted = json!({
-        "order": order.order, "amount": order.amount, "currency": order.currency,
+        "order": purchase.order, "amount": purchase.amount, "currency": purchase.currency,
     });
-    let request = post(&order.api, "charges", &wanted);
-    let api = order.api.clone();
+    let request = post(&purchase.api, "charges", &wanted);
+    let api = purchase.api.clone();
     ctx.step_scoped("charge", move |scope| {
         let request = request.clone();
         async move { charged(scope.send(request).await?) }
@@ -98,7 +101,7 @@ async fn charge(ctx: &Ctx, order: &Order) -> Result<Made, Failure> {
         let api = api.clone();
         async move { find_charge(&scope, &api, &scope.key().to_string()).await }
     }))
-    .undo("refund", &order.api)
+    .undo("refund", &purchase.api)
     .await
 }
 
@@ -147,12 +150,12 @@ async fn refund(scope: StepScope, undo: Undo<String, Made>) -> Result<(), Failur
 }
 
 /// Asks a person, and waits. The address works once, and needs no API token.
-async fn approval(ctx: &Ctx, order: &Order) -> Result<(), Failure> {
+async fn approval(ctx: &Ctx, purchase: &Purchase) -> Result<(), Failure> {
     let wanted = json!({
-        "order": order.order, "amount": order.amount, "currency": order.currency,
+        "order": purchase.order, "amount": purchase.amount, "currency": purchase.currency,
         "url": ctx.signal_url("approval"),
     });
-    let request = post(&order.api, "approvals", &wanted);
+    let request = post(&purchase.api, "approvals", &wanted);
     ctx.fetch("ask for approval", request).await?;
     let said = ctx.wait_for_signal::<Approval>("approval");
     match said.timeout_ms(APPROVAL_MS).await {
@@ -168,9 +171,13 @@ async fn approval(ctx: &Ctx, order: &Order) -> Result<(), Failure> {
     }
 }
 
-async fn reserve(ctx: &Ctx, order: &Order) -> Result<Made, Failure> {
-    let request = post(&order.api, "reservations", &json!({ "order": order.order }));
-    let reserved = ctx.fetch("reserve", request).undo("release", &order.api);
+async fn reserve(ctx: &Ctx, purchase: &Purchase) -> Result<Made, Failure> {
+    let request = post(
+        &purchase.api,
+        "reservations",
+        &json!({ "order": purchase.order }),
+    );
+    let reserved = ctx.fetch("reserve", request).undo("release", &purchase.api);
     made(reserved.await?)
 }
 
@@ -185,10 +192,10 @@ async fn release(scope: StepScope, undo: Undo<String, Fetched>) -> Result<(), Fa
 
 /// A failure here ends the task once its tries are used up; the goods are released and the money is
 /// given back then, in this order.
-async fn ship(ctx: &Ctx, order: &Order, reservation: &Made) -> Result<Made, Failure> {
-    let wanted = json!({ "order": order.order, "reservation": reservation.id });
+async fn ship(ctx: &Ctx, purchase: &Purchase, reservation: &Made) -> Result<Made, Failure> {
+    let wanted = json!({ "order": purchase.order, "reservation": reservation.id });
     let sent = ctx
-        .fetch("ship", post(&order.api, "shipments", &wanted))
+        .fetch("ship", post(&purchase.api, "shipments", &wanted))
         .retry(Retry::exponential(5))
         .await;
     let answer = problem(409, "not_shipped", "the goods cannot be shipped");
@@ -236,26 +243,26 @@ fn check(input: &Input) -> Result<Checked, Vec<InputProblem>> {
         path: path.to_owned(),
         detail,
     };
-    let order: Order = serde_json::from_slice(&input.body)
+    let purchase: Purchase = serde_json::from_slice(&input.body)
         .map_err(|error| vec![wrong("", format!("not an order: {error}"))])?;
     let mut problems = Vec::new();
-    if order.order.is_empty() {
+    if purchase.order.is_empty() {
         problems.push(wrong(
             "order",
             "got \"\", wanted the number of an order".to_owned(),
         ));
     }
-    if order.amount == 0 {
+    if purchase.amount == 0 {
         problems.push(wrong("amount", "got 0, wanted at least 1".to_owned()));
     }
-    let currency = order.currency.as_bytes();
+    let currency = purchase.currency.as_bytes();
     if currency.len() != 3 || !currency.iter().all(u8::is_ascii_lowercase) {
-        let got = &order.currency;
+        let got = &purchase.currency;
         let detail = format!("got {got:?}, wanted three lower-case letters like \"eur\"");
         problems.push(wrong("currency", detail));
     }
-    if !is_base_url(&order.api) {
-        let got = &order.api;
+    if !is_base_url(&purchase.api) {
+        let got = &purchase.api;
         let detail = format!("got {got:?}, wanted an address like \"https://shop.example/v1\"");
         problems.push(wrong("api", detail));
     }

@@ -26,6 +26,7 @@ mod lost_alarms;
 mod manners;
 mod message_faults;
 mod panics;
+mod payments;
 mod races;
 mod refusals;
 mod replays;

@@ -9,7 +9,9 @@
 //! | `/drop` | none: the work is done and the connection cut |
 //! | `/big/N` | 200 and N bytes of text |
 //! | `/echo` | 200 and the body and content type of the call |
+//! | `/shop/MS/NAME/…` | a payment and shop service, each POST after that time; see [`shop`] |
 //! | set by [`Sink::answers`] | those fields and bytes |
+//! | set by [`Sink::refuses`] | that status |
 //! | anything else | 200 |
 
 use super::eventually::eventually;
@@ -24,6 +26,7 @@ use std::time::{Duration, Instant};
 /// One call that arrived.
 #[derive(Clone, Debug)]
 pub struct Call {
+    pub method: String,
     pub target: String,
     pub fields: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -45,6 +48,7 @@ impl Call {
 
 #[derive(Clone)]
 struct Fixed {
+    status: u16,
     content_type: String,
     body: Vec<u8>,
 }
@@ -92,8 +96,19 @@ impl Sink {
     /// Sets what a target answers.
     pub fn answers(&self, target: &str, content_type: &str, body: impl Into<Vec<u8>>) {
         let fixed = Fixed {
+            status: 200,
             content_type: content_type.to_owned(),
             body: body.into(),
+        };
+        lock(&self.shared.fixed).insert(target.to_owned(), fixed);
+    }
+
+    /// Sets which status a target answers.
+    pub fn refuses(&self, target: &str, status: u16) {
+        let fixed = Fixed {
+            status,
+            content_type: "application/json".to_owned(),
+            body: b"{}".to_vec(),
         };
         lock(&self.shared.fixed).insert(target.to_owned(), fixed);
     }
@@ -180,6 +195,7 @@ impl Reply {
 fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     let call = read_call(stream)?;
     let (target, body) = (call.target.clone(), call.body.clone());
+    let is_question = call.method == "GET";
     let content_type = call
         .field("Content-Type")
         .unwrap_or("text/plain")
@@ -202,7 +218,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     let fixed = lock(&shared.fixed).get(&target).cloned();
     let reply = match (fixed, kind) {
         (Some(fixed), _) => Reply {
-            status: 200,
+            status: fixed.status,
             content_type: fixed.content_type,
             body: fixed.body,
         },
@@ -212,6 +228,15 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
                 return Ok(());
             }
             Reply::json(200, r#"{"ok":true}"#)
+        }
+        (None, "shop") => {
+            let reply = shop(&lock(&shared.calls)[..=index]);
+            let time = if is_question { 0 } else { number };
+            if is_gone_within(stream, Duration::from_millis(time.into()))? {
+                end(true);
+                return Ok(());
+            }
+            reply
         }
         (None, "drop") => {
             end(false);
@@ -234,6 +259,30 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     // Logged before the answer can be seen, so that whoever has the answer finds the call ended.
     end(false);
     write_reply(stream, &reply)
+}
+
+/// What the shop answers to the last of these calls. A POST makes one thing per key, at once; only
+/// its answer takes time. A GET asks for the thing that was made under a key.
+fn shop(calls: &[Call]) -> Reply {
+    let Some((last, earlier)) = calls.split_last() else {
+        return Reply::json(500, "{}");
+    };
+    let key_of = |call: &Call| {
+        let key = call.field("Idempotency-Key").unwrap_or_default();
+        key.trim_matches('"').to_owned()
+    };
+    let made = |key: &str| serde_json::json!({ "id": format!("id-{key}") }).to_string();
+    if last.method == "POST" {
+        return Reply::json(201, &made(&key_of(last)));
+    }
+    let (target, key) = last.target.rsplit_once('/').unwrap_or_default();
+    let is_known = earlier
+        .iter()
+        .any(|call| call.method == "POST" && call.target == target && key_of(call) == key);
+    match is_known {
+        true => Reply::json(200, &made(key)),
+        false => Reply::json(404, "{}"),
+    }
 }
 
 /// Waits; true as soon as the caller has closed the connection.
@@ -267,6 +316,7 @@ fn read_call(stream: &TcpStream) -> io::Result<Call> {
     let mut request = httparse::Request::new(&mut fields);
     request.parse(&head).map_err(io::Error::other)?;
     let mut call = Call {
+        method: request.method.unwrap_or_default().to_owned(),
         target: request.path.unwrap_or_default().to_owned(),
         fields: request
             .headers
