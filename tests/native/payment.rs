@@ -63,9 +63,11 @@ fn made(id: &str) -> Reaction {
 
 /// The service, which answers one request with this status.
 fn failing(request: &'static str, status: u16) -> impl Fn(&Sent) -> Reaction {
-    move |sent| match what(sent) == request {
-        true => Reaction::json(status, "{}"),
-        false => service(sent),
+    move |sent| {
+        if what(sent) == request {
+            return Reaction::json(status, "{}");
+        }
+        service(sent)
     }
 }
 
@@ -229,22 +231,17 @@ fn a_charge_without_an_answer_is_asked_for() {
 #[test]
 fn a_charge_that_stays_unknown_is_refunded_if_it_was_made() {
     for happened in [true, false] {
-        let bench = Bench::new(payment()).outside(move |sent| {
-            let charge = sent.key().to_owned();
+        let outside = move |sent: &Sent| {
+            // The undo asks under a key of its own.
+            let undoes = !sent.request.url.contains(sent.key().trim_matches('"'));
             match what(sent).as_str() {
-                "POST charges" => Reaction::status(502),
-                // Asked by the undo, which has a key of its own.
-                "GET charges" if !sent.request.url.contains(charge.trim_matches('"')) => {
-                    match happened {
-                        true => made("ch-7"),
-                        false => Reaction::json(404, "{}"),
-                    }
-                }
-                "GET charges" => Reaction::status(502),
+                "GET charges" if undoes && happened => made("ch-7"),
+                "GET charges" if undoes => Reaction::json(404, "{}"),
+                "POST charges" | "GET charges" => Reaction::status(502),
                 _ => service(sent),
             }
-        });
-        let mut bench = bench;
+        };
+        let mut bench = Bench::new(payment()).outside(outside);
         bench.deliver("k", order()).expect("a good order");
         bench.run_until_idle();
         assert!(is_undone(&bench), "{:?}", bench.task("k"));

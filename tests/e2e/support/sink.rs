@@ -279,9 +279,10 @@ fn shop(calls: &[Call]) -> Reply {
     let is_known = earlier
         .iter()
         .any(|call| call.method == "POST" && call.target == target && key_of(call) == key);
-    match is_known {
-        true => Reply::json(200, &made(key)),
-        false => Reply::json(404, "{}"),
+    if is_known {
+        Reply::json(200, &made(key))
+    } else {
+        Reply::json(404, "{}")
     }
 }
 
