@@ -93,6 +93,11 @@ pub enum Effect {
     ReopenStep(StepId),
     /// Write: the progress that the author keeps.
     PutCursor(Cursor),
+    /// Write: take out the progress that the author keeps, unless it was saved before this fence.
+    RewindCursor {
+        /// Fence of the first record that is dropped.
+        fence: u64,
+    },
     /// Write: a signal.
     PutLetter(Letter),
     /// Write: empty the journal for a new generation. What can still be undone is kept apart if

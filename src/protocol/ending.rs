@@ -4,7 +4,7 @@ use super::effect::{Effect, Reply, Transition};
 use super::event::Moment;
 use super::lease;
 use super::summary::Standing;
-use super::task::{Debt, State, Task};
+use super::task::{Debt, Lease, State, Task};
 use crate::limits;
 use crate::types::{Failure, StepId};
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,13 @@ pub struct Undone {
     /// What could not be undone, or of which it is not known; empty: everything was.
     #[serde(default)]
     pub not_undone: Vec<NotUndone>,
+}
+
+impl Ending {
+    /// True of a lease under which the function ran: it was over before compensation began.
+    pub(super) fn is_after(&self, lease: &Lease) -> bool {
+        lease.ends_ms <= self.since_ms
+    }
 }
 
 impl Undone {
@@ -86,7 +93,7 @@ pub(super) fn compensate(
         since_ms: moment.ms,
     });
     task.attempts = 0;
-    task.lease = None;
+    // A lease that was lost stays on record: what its holder did may be reported until the claim.
     lease::hand_on(task, hop, moment, effects);
     task.owe(moment.ms);
     effects.push(Effect::WakeJoined);
@@ -168,21 +175,33 @@ pub(super) fn owe_others(
     }
     task.debts.tries = 0;
     task.debts.next_ms = moment.ms + limits::FLUSH_TIMEOUT_MS;
-    effects.push(Effect::PayDebts);
+    if !effects.contains(&Effect::PayDebts) {
+        effects.push(Effect::PayDebts);
+    }
 }
 
 /// An operator wants the task ended.
 pub(super) fn cancel(mut task: Task, op: String, moment: &Moment) -> Transition {
-    if task.steer_op.as_ref() == Some(&op) || task.cancel.is_some() || task.ending.is_some() {
+    if task.answers() && !matches!(task.state, State::Cancelled) {
+        return Transition::unchanged(Reply::Ended(Standing::of(&task)));
+    }
+    if task.steer_op.as_ref() == Some(&op) || task.cancel.is_some() {
         return Transition::unchanged(Reply::Stands(Standing::of(&task)));
     }
     let mut effects = Vec::new();
     match &task.state {
         State::Succeeded | State::Failed { resumable: false } | State::Cancelled => {
-            return Transition::unchanged(Reply::Ended(Standing::of(&task)));
+            return Transition::unchanged(Reply::Stands(Standing::of(&task)));
         }
         State::Forgotten => return Transition::unchanged(Reply::NotFound),
         State::Running | State::Suspended(_) | State::Failed { resumable: true } => {}
+    }
+    if let Some(ending) = &mut task.ending {
+        // It is being undone already. What would begin anew with the next delivery does so no more.
+        if ending.to != (EndsAs::Failed { restarts: true }) {
+            return Transition::unchanged(Reply::Stands(Standing::of(&task)));
+        }
+        ending.to = EndsAs::Cancelled;
     }
     task.steer_op = Some(op);
     task.cancel = Some(Cancel {
@@ -191,7 +210,7 @@ pub(super) fn cancel(mut task: Task, op: String, moment: &Moment) -> Transition 
     });
     let held = matches!(task.state, State::Running)
         && task.lease.as_ref().is_some_and(|l| moment.ms < l.ends_ms);
-    if !held {
+    if !held && task.ending.is_none() {
         cancelled(&mut task, None, moment, &mut effects);
     }
     let reply = Reply::Stands(Standing::of(&task));
@@ -209,7 +228,7 @@ pub(super) fn cancelled(
     let debts = children.into_iter().map(|c| Debt::Cancel(c.task_id));
     owe_others(task, debts, moment, effects);
     task.touch(moment.ms);
-    if moment.undoable || effects.iter().any(is_undoable) {
+    if is_to_undo(task, moment, effects) {
         compensate(task, EndsAs::Cancelled, hop, moment, effects);
     } else {
         task.state = State::Cancelled;
@@ -217,7 +236,8 @@ pub(super) fn cancelled(
     }
 }
 
-/// A record in this very message that can be undone.
-pub(super) fn is_undoable(effect: &Effect) -> bool {
-    matches!(effect, Effect::PutStep(step) if step.is_undoable())
+/// True if there is something to undo, on record or in this very message, that was not undone before.
+pub(super) fn is_to_undo(task: &Task, moment: &Moment, effects: &[Effect]) -> bool {
+    let put = |e: &Effect| matches!(e, Effect::PutStep(step) if step.is_undoable());
+    task.undone.is_none() && (moment.undoable || effects.iter().any(put))
 }

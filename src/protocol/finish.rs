@@ -1,7 +1,7 @@
 //! How an attempt ends.
 
 use super::effect::{Effect, Reply, Transition};
-use super::ending::{self, EndsAs, compensate, end, is_undoable};
+use super::ending::{self, EndsAs, compensate, end, is_to_undo};
 use super::event::{Finish, Moment, Verdict};
 use super::journal;
 use super::lease::{self, Standing as Proven};
@@ -19,6 +19,15 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
     // A finish is welcome as long as nobody else has claimed: what it reports has been done.
     if lease::check(&task, &finish.proof, moment) == Proven::Stale {
         return Transition::unchanged(Reply::Stale(Standing::of(&task)));
+    }
+    if let (Some(ending), Some(lease)) = (&task.ending, &task.lease)
+        && ending.is_after(lease)
+    {
+        // It ran the function, and nobody has begun to undo: a success still counts.
+        if !matches!(finish.verdict, Verdict::Succeeded(_)) {
+            return Transition::unchanged(Reply::Stale(Standing::of(&task)));
+        }
+        task.ending = None;
     }
     let hop = task.lease.as_ref().map(|lease| lease.hop);
     let fresh = journal::fresh(finish.steps, &finish.known, finish.proof.fence, moment);
@@ -49,7 +58,7 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
         Verdict::Failed(failure) => {
             // What is to be undone is judged by what its failure says, so it stays.
             let ends = after(&task, &failure) != After::BackOff || task.cancel.is_some();
-            let undone = ends && (moment.undoable || effects.iter().any(is_undoable));
+            let undone = ends && is_to_undo(&task, moment, &effects);
             let for_good = after(&task, &failure) == After::ForGood;
             if task.cancel.is_none() && !for_good && !undone {
                 journal::reopen(&failure, &finish.known, &mut effects);
@@ -154,7 +163,7 @@ pub(super) fn fail(
         effects.push(Effect::PutAnswer(answer.clone()));
     }
     task.failure = Some(failure);
-    if moment.undoable || effects.iter().any(is_undoable) {
+    if is_to_undo(task, moment, effects) {
         let to = EndsAs::Failed {
             restarts: resumable,
         };

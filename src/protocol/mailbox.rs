@@ -6,7 +6,7 @@ use super::journal::{Kind, Outcome, StepRecord};
 use super::lease;
 use super::summary::Standing;
 use super::task::{State, Task};
-use super::waits::{Wait, WaitFor, Waiting};
+use super::waits::{Wait, WaitFor, Waiting, has_slept, is_due};
 use crate::limits;
 use crate::types::{Failure, StepId};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,14 @@ pub struct Unread {
 /// assert!(child_signal(&StepId::new("", "pay", 0)).starts_with('%'));
 /// ```
 pub fn child_signal(step: &StepId) -> String {
-    format!("%child/{}", step.cell())
+    format!("{CHILD}{}", step.cell())
+}
+
+const CHILD: &str = "%child/";
+
+/// True if this is the name of a signal that tells of the end of a child.
+pub(super) fn is_child_signal(name: &str) -> bool {
+    name.starts_with(CHILD)
 }
 
 /// The signal that a wait is ended by, if it is one.
@@ -107,6 +114,8 @@ pub(super) fn signal(mut task: Task, signal: Signal, moment: &Moment) -> Transit
     match taker {
         Some(wait) => {
             effects.push(taken(&mut task, &wait, &letter, moment));
+            // Progress: the next claim is the first.
+            task.attempts = 0;
             wake_soon(&mut task, moment, &mut effects);
         }
         None => task.unread.push(Unread {
@@ -221,10 +230,14 @@ pub(super) fn waits_due(task: &mut Task, moment: &Moment, effects: &mut Vec<Effe
         return false;
     };
     let waits = waits.clone();
-    if !super::waits::is_due(&waits, moment.ms) {
+    if !is_due(&waits, moment.ms) {
         return false;
     }
-    settle(task, &waits, &[], moment, effects);
+    let settled = settle(task, &waits, &[], moment, effects);
+    if !settled.is_empty() || has_slept(&waits, moment.ms) {
+        // Progress: the next claim is the first.
+        task.attempts = 0;
+    }
     lease::mint(task, 0, moment, effects);
     task.touch(moment.ms);
     effects.push(Effect::WakeJoined);

@@ -6,7 +6,7 @@ use super::event::Moment;
 use super::outbox::try_later;
 use super::schedule::{Cause, next_due_ms, ring_at};
 use super::summary::Standing;
-use super::task::{State, Task, Version};
+use super::task::{Debt, State, Task, Version};
 use crate::limits;
 
 /// The time of a task is up, or a tombstone is still owed: place it. Nothing is written before it
@@ -114,6 +114,8 @@ fn strip(task: &mut Task) -> Vec<Effect> {
     task.undone = None;
     task.unread.clear();
     task.children.clear();
+    // Whoever waits for its end finds that it is gone.
+    task.debts.list.retain(|d| matches!(d, Debt::Cancel(_)));
     // A parent that waits finds out by looking.
     task.parents.clear();
     task.debts.list.clear();

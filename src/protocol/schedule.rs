@@ -54,11 +54,23 @@ pub fn own_due_ms(task: &Task) -> u64 {
         State::Running => task.lease.as_ref().map_or(0, |l| l.ends_ms),
         State::Suspended(Waiting::Ready) => task.ticket.as_ref().map_or(0, |t| t.due_ms),
         State::Suspended(Waiting::BackingOff { due_ms }) => *due_ms,
-        State::Suspended(Waiting::For(waits)) => first_due_ms(waits).unwrap_or(NEVER_MS),
+        State::Suspended(Waiting::For(waits)) => {
+            first_due_ms(waits).map_or(NEVER_MS, |due| due.min(NEVER_MS))
+        }
         State::Suspended(Waiting::CodeChanged(_)) => NEVER_MS,
-        State::Succeeded | State::Failed { .. } | State::Cancelled => task.expires_ms.unwrap_or(0),
-        State::Forgotten => task.outbox.next_ms,
+        State::Succeeded | State::Failed { .. } | State::Cancelled => {
+            owing(task, task.expires_ms.unwrap_or(0))
+        }
+        State::Forgotten => owing(task, task.outbox.next_ms),
     }
+}
+
+/// A task that owes something to another is not forgotten before that.
+fn owing(task: &Task, at_ms: u64) -> u64 {
+    if task.debts.list.is_empty() {
+        return at_ms;
+    }
+    at_ms.max(task.debts.next_ms)
 }
 
 /// Who has the due looked at.
@@ -104,14 +116,18 @@ pub(super) fn ring_at(task: &Task, at_ms: u64, moment: &Moment) -> Effect {
 /// Does whatever is due. Idempotent: early, late and doubled alarms do no harm.
 pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition {
     let dead = task.is_expired(moment.ms) || matches!(task.state, State::Forgotten);
-    if dead && (task.debts.list.is_empty() || matches!(task.state, State::Forgotten)) {
+    if dead && task.debts.list.is_empty() {
         return retention::due(&task, cause, moment);
     }
     let mut effects = Vec::new();
     if advance(&mut task, moment, &mut effects) {
         return Transition::put(task, effects, Reply::Done);
     }
-    let mut next = own_due_ms(&task);
+    let owes = !task.debts.list.is_empty();
+    // What has ended and owes something waits for nothing but that.
+    let ended = task.has_ended() || dead;
+    let over = ended && owes && own_due_ms(&task) <= moment.ms;
+    let mut next = if over { NEVER_MS } else { own_due_ms(&task) };
     // Should a try not be heard of, the alarm tries again.
     let again = moment.ms + 2 * limits::FLUSH_TIMEOUT_MS;
     let mut owed = |owes: bool, next_ms: u64, effect: Effect| {
@@ -122,12 +138,10 @@ pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition 
             next = next.min(next_ms);
         }
     };
-    owed(
-        !task.debts.list.is_empty(),
-        task.debts.next_ms,
-        Effect::PayDebts,
-    );
-    owed(task.outbox.is_owing(), task.outbox.next_ms, Effect::Flush);
+    owed(owes, task.debts.next_ms, Effect::PayDebts);
+    // The row of what is forgotten is not written any more: a tombstone is.
+    let row = task.outbox.is_owing() && !dead;
+    owed(row, task.outbox.next_ms, Effect::Flush);
     if next < NEVER_MS {
         effects.push(ring_at(&task, next, moment));
     }

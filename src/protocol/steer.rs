@@ -3,8 +3,9 @@
 use super::effect::{Effect, Reply, Transition};
 use super::ending::{self, EndsAs};
 use super::event::Moment;
-use super::journal::{Outcome, StepRecord};
+use super::journal::{Kind, Outcome, StepRecord};
 use super::lease;
+use super::mailbox::is_child_signal;
 use super::summary::Standing;
 use super::task::{State, Task};
 use super::waits::Waiting;
@@ -57,8 +58,8 @@ pub(super) fn retry(mut task: Task, retry: Retry, moment: &Moment) -> Transition
     match &task.state {
         State::Failed { .. } => again(task, retry, moment),
         State::Suspended(Waiting::CodeChanged(_) | Waiting::BackingOff { .. }) => {
-            let plain = retry.from.is_none() && retry.input.is_none();
-            if !plain || task.ending.is_some() {
+            let simple = retry.from.is_none() && retry.input.is_none();
+            if !simple || task.ending.is_some() {
                 return Transition::unchanged(Reply::InProgress(Standing::of(&task)));
             }
             let plan = plan(&task, &retry, None);
@@ -103,6 +104,9 @@ fn again(mut task: Task, retry: Retry, moment: &Moment) -> Transition {
         });
     } else {
         effects.extend(plan.again.iter().cloned().map(Effect::ReopenStep));
+        if let Some((fence, _)) = from {
+            effects.push(Effect::RewindCursor { fence });
+        }
     }
     if plan.new_generation {
         renew(&mut task, retry.same_keys, moment);
@@ -123,7 +127,8 @@ fn again(mut task: Task, retry: Retry, moment: &Moment) -> Transition {
 #[allow(clippy::option_option)] // three answers, each with its own meaning
 fn begins_with(task: &Task, retry: &Retry) -> Option<Option<(u64, u32)>> {
     if let Some(from) = &retry.from {
-        let found = retry.journal.iter().find(|r| r.id.to_string() == *from)?;
+        let mut steps = retry.journal.iter().filter(|r| r.kind != Kind::Undo);
+        let found = steps.find(|r| r.id.to_string() == *from)?;
         return Some(Some((found.fence, found.place)));
     }
     if task.undone.is_some() || retry.input.is_some() {
@@ -139,7 +144,8 @@ fn plan(task: &Task, retry: &Retry, from: Option<(u64, u32)>) -> Plan {
         let failed = Some(&record.id) == failed && matches!(record.outcome, Outcome::Failed(_));
         behind || failed || task.undone.is_some()
     };
-    let mut records: Vec<&StepRecord> = retry.journal.iter().collect();
+    let steps = retry.journal.iter().filter(|r| r.kind != Kind::Undo);
+    let mut records: Vec<&StepRecord> = steps.collect();
     records.sort_by_key(|r| (r.fence, r.place));
     let (again, kept): (Vec<_>, Vec<_>) = records.into_iter().partition(|r| redone(r));
     let ids = |records: Vec<&StepRecord>| records.into_iter().map(|r| r.id.clone()).collect();
@@ -163,7 +169,11 @@ pub(super) fn renew(task: &mut Task, same_keys: bool, moment: &Moment) {
         task.key_generation = task.generation;
     }
     task.claims = 0;
+    // What the last holder of the old generation did is no part of the new one.
+    task.lease = None;
     task.children.clear();
+    // Ends of children of the generation that is over: the same step may have another child now.
+    task.unread.retain(|unread| !is_child_signal(&unread.name));
     task.undone = None;
     task.ending = None;
     task.cancel = None;

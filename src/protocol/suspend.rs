@@ -4,12 +4,12 @@ use super::effect::{Effect, Reply, Transition};
 use super::ending;
 use super::event::{Moment, Suspend};
 use super::finish;
-use super::journal;
+use super::journal::{self, StepRecord};
 use super::lease::{self, Standing as Proven};
-use super::mailbox;
+use super::mailbox::{self, Letter};
 use super::summary::Standing;
 use super::task::{State, Task};
-use super::waits::{Wait, Waiting, is_due};
+use super::waits::{Wait, Waiting, has_slept, is_due};
 use crate::limits;
 use crate::types::Failure;
 
@@ -44,15 +44,16 @@ pub(super) fn suspend(mut task: Task, suspend: Suspend, moment: &Moment) -> Tran
     }
     let progress = fresh.progress || suspend.progressed;
     if !suspend.waits.is_empty() {
-        return wait(
-            task,
-            suspend.waits,
-            &suspend.letters,
-            suspend.n,
-            progress,
-            effects,
-            moment,
-        );
+        let waited = |r: &StepRecord| suspend.waits.iter().any(|wait| wait.id == r.id);
+        let known = suspend.known.into_iter();
+        let there = known.filter(|r| waited(r) && r.outcome.is_settled());
+        let wanted = Wanted {
+            there: there.collect(),
+            waits: suspend.waits,
+            letters: suspend.letters,
+            n: suspend.n,
+        };
+        return wait(task, wanted, progress, effects, moment);
     }
     if let Some(mismatch) = suspend.mismatch {
         let waiting = Waiting::CodeChanged(mismatch);
@@ -118,19 +119,36 @@ fn budget(
     Transition::put(task, effects, reply)
 }
 
+/// What a slice waits for, and what there is of it.
+struct Wanted {
+    waits: Vec<Wait>,
+    letters: Vec<Letter>,
+    /// Recorded before.
+    there: Vec<StepRecord>,
+    n: u32,
+}
+
 /// The function waits. If something of it is there already, it goes on under its lease.
 fn wait(
     mut task: Task,
-    waits: Vec<Wait>,
-    letters: &[mailbox::Letter],
-    n: u32,
+    wanted: Wanted,
     progress: bool,
     mut effects: Vec<Effect>,
     moment: &Moment,
 ) -> Transition {
-    let records = mailbox::settle(&mut task, &waits, letters, moment, &mut effects);
+    let Wanted {
+        mut waits,
+        letters,
+        there,
+        n,
+    } = wanted;
+    // What is on record is not waited for once more.
+    waits.retain(|wait| there.iter().all(|record| record.id != wait.id));
+    let mut records = mailbox::settle(&mut task, &waits, &letters, moment, &mut effects);
+    let moved = progress || !records.is_empty() || has_slept(&waits, moment.ms);
+    records.extend(there);
     if !records.is_empty() || is_due(&waits, moment.ms) {
-        if (progress || !records.is_empty()) && task.attempts > 1 {
+        if moved && task.attempts > 1 {
             task.attempts = 1;
         }
         if let Some(lease) = &mut task.lease {
@@ -142,7 +160,6 @@ fn wait(
         };
         return Transition::put(task, effects, reply);
     }
-    let mut waits = waits;
     waits.truncate(limits::MAX_WAITS);
     named(task, Waiting::For(waits), progress, effects, moment)
 }

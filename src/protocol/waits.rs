@@ -97,6 +97,12 @@ pub(super) fn is_due(waits: &[Wait], now_ms: u64) -> bool {
     first_due_ms(waits).is_some_and(|due| due <= now_ms)
 }
 
+/// True if a sleep among these is over by now.
+pub(super) fn has_slept(waits: &[Wait], now_ms: u64) -> bool {
+    let over = |wait: &Wait| matches!(wait.what, WaitFor::Sleep { due_ms } if due_ms <= now_ms);
+    waits.iter().any(over)
+}
+
 impl Task {
     /// What it waits for by name, if it does.
     pub fn waits(&self) -> &[Wait] {

@@ -70,12 +70,13 @@ pub(super) fn look_up(
             told.extend(suspend.steps.iter().map(|s| s.id.clone()));
             suspend.known = known(cells, id, suspend.ids())?;
             suspend.letters.clear();
-            for name in suspend.waits.iter().filter_map(signal_of) {
-                let unread = task.and_then(|t| t.unread.iter().find(|u| u.name == name));
-                if let Some(unread) = unread {
-                    suspend
-                        .letters
-                        .extend(letter(cells, id, &name, &unread.id)?);
+            // As many letters of a name as there are waits for it.
+            let mut names: Vec<String> = suspend.waits.iter().filter_map(signal_of).collect();
+            for unread in task.map_or(&[][..], |t| &t.unread) {
+                if let Some(at) = names.iter().position(|name| *name == unread.name) {
+                    names.swap_remove(at);
+                    let letter = letter(cells, id, &unread.name, &unread.id)?;
+                    suspend.letters.extend(letter);
                 }
             }
         }

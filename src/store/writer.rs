@@ -33,8 +33,12 @@ impl<C: Cells> Writer<'_, C> {
         Ok(())
     }
 
-    fn keep(&mut self, cell: &str, bytes: Vec<u8>) -> Result<Body, CommitError> {
+    /// Keeps a body in the place of another.
+    fn keep(&mut self, cell: &str, old: &Body, bytes: Vec<u8>) -> Result<Body, CommitError> {
         if bytes.len() <= limits::INLINE_BYTES {
+            if *old == Body::Own {
+                self.delete(&format!("{}/{cell}", self.id))?;
+            }
             return Ok(Body::Inline(bytes));
         }
         self.put(cell, &bytes)?;
@@ -44,13 +48,14 @@ impl<C: Cells> Writer<'_, C> {
     pub(super) fn write(&mut self, effect: Effect) -> Result<(), CommitError> {
         match effect {
             Effect::PutInput(input) => {
-                self.input = self.keep("input", input.body)?;
+                self.input = self.keep("input", &self.input.clone(), input.body)?;
                 self.input_headers = Some(input.headers);
             }
-            Effect::PutAnswer(answer) => self.answer = self.keep("answer", answer.body)?,
+            Effect::PutAnswer(answer) => {
+                self.answer = self.keep("answer", &self.answer.clone(), answer.body)?;
+            }
             Effect::ReplaceInput(body) => {
-                self.delete(&format!("{}/input", self.id))?;
-                self.input = self.keep("input", body)?;
+                self.input = self.keep("input", &self.input.clone(), body)?;
             }
             Effect::PutStep(step) => self.put_step(&step)?,
             Effect::ReopenStep(step) => {
@@ -59,6 +64,11 @@ impl<C: Cells> Writer<'_, C> {
                 }
             }
             Effect::PutCursor(cursor) => self.put("cursor", &json(&cursor)?)?,
+            Effect::RewindCursor { fence } => {
+                if journal::cursor(self.cells, self.id)?.is_some_and(|c| c.fence >= fence) {
+                    self.delete(&format!("{}/cursor", self.id))?;
+                }
+            }
             Effect::PutLetter(letter) => {
                 let cell = lookup::letter_cell(&letter.name, &letter.id);
                 self.put(&cell, &json(&letter)?)?;

@@ -74,6 +74,7 @@ pub fn answer(status: u16) -> Answer {
 pub struct Object {
     /// What is stored. A scenario may change it between two events.
     pub task: Option<Task>,
+    stored: Option<Task>,
     pub cells: MemoryCells,
     /// All effects so far, of the last event at the end.
     pub effects: Vec<Effect>,
@@ -92,7 +93,9 @@ impl Object {
     }
 
     pub fn at_moment(&mut self, moment: &Moment, event: Event) -> Transition {
-        if let Some(task) = &self.task {
+        if self.task != self.stored
+            && let Some(task) = &self.task
+        {
             put_head(&self.cells, task);
         }
         let out = decided(&self.cells, event, moment);
@@ -103,6 +106,7 @@ impl Object {
             Next::Put(task) => Some((**task).clone()),
             Next::Gone => None,
         };
+        self.stored.clone_from(&self.task);
         let out = out.transition;
         self.effects.extend(out.effects.clone());
         out

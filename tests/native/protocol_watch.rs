@@ -180,6 +180,7 @@ impl Model {
                 | Effect::ReplaceInput(_)
                 | Effect::PutAnswer(_)
                 | Effect::PutCursor(_)
+                | Effect::RewindCursor { .. }
                 | Effect::PutLetter(_)
                 | Effect::PayDebts
                 | Effect::SetAlarm { .. }

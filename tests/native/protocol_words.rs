@@ -192,6 +192,7 @@ fn effect(effect: &Effect, now_ms: u64) -> String {
         Effect::ReplaceInput(_) => "replace input".to_owned(),
         Effect::PutStep(step) => format!("put step {}", record(step)),
         Effect::PutCursor(_) => "put cursor".to_owned(),
+        Effect::RewindCursor { .. } => "rewind cursor".to_owned(),
         Effect::PutLetter(letter) => format!("put letter {}", letter.name),
         Effect::NewJournal { keep_undo, .. } => {
             let kept = if *keep_undo { ", keep undo" } else { "" };

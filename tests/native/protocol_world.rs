@@ -66,6 +66,8 @@ pub struct World {
     pub floor: u64,
     /// As the object has it in memory.
     pub task: Option<Task>,
+    /// It has been noted there and not in the row.
+    noted: bool,
     pub cells: MemoryCells,
     /// What is recorded, as the effects say.
     pub journal: BTreeMap<String, StepRecord>,
@@ -171,6 +173,7 @@ impl World {
             let armed = self.alarm.map_or(at, |alarm| alarm.min(at));
             self.alarm = Some(armed);
             task.armed_ms = Some(armed);
+            self.noted = true;
             self.alarm_lost = false;
         }
     }
@@ -245,9 +248,10 @@ impl World {
             duplicates: 0,
             undoable: false,
         };
-        if let Some(task) = &self.task {
+        if let Some(task) = self.task.as_ref().filter(|_| self.noted) {
             put_head(&self.cells, task);
         }
+        self.noted = false;
         let decided = decided(&self.cells, event.clone(), &moment);
         let out = decided.transition.clone();
         let seen = self.task.as_ref().map_or(0, |t| t.seen_ms);
@@ -267,7 +271,10 @@ impl World {
             (self.task, self.alarm, self.alarm_lost) = (None, None, false);
             self.journal.clear();
         }
-        self.is_written();
+        let records = |e: &Effect| matches!(e, Effect::PutStep(_) | Effect::ReopenStep(_));
+        if committed.put || out.effects.iter().any(records) {
+            self.is_written();
+        }
         for effect in &out.effects {
             if matches!(effect, Effect::Flush) {
                 self.flushes.extend(self.task.as_ref().map(|t| t.version));
@@ -323,6 +330,7 @@ impl World {
                     (next, &mut self.task, self.turn.is_multiple_of(2))
                 {
                     task.armed_ms = Some(*at_ms);
+                    self.noted = true;
                 }
             }
             Effect::Dispatch { ticket, .. } => {
@@ -334,6 +342,7 @@ impl World {
             | Effect::ReplaceInput(_)
             | Effect::PutAnswer(_)
             | Effect::PutCursor(_)
+            | Effect::RewindCursor { .. }
             | Effect::PutLetter(_)
             | Effect::PayDebts
             | Effect::Flush
