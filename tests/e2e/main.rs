@@ -33,6 +33,7 @@ mod message_faults;
 mod on_unknown;
 mod panics;
 mod parallel;
+mod payments;
 mod races;
 mod refusals;
 mod replays;
