@@ -111,7 +111,13 @@ fn a_dry_run_says_the_same_and_does_nothing() {
             true,
             false,
         ),
-        (json!({ "input": {} }), &[], &["a", "b", "c"], true, true),
+        (
+            json!({ "input": { "steps": [] } }),
+            &[],
+            &["a", "b", "c"],
+            true,
+            true,
+        ),
     ] {
         let wish = wish.with("dry_run", true);
         let plan = shared().retry(&failed.id, &wish).expect(200).json();
