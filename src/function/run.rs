@@ -4,12 +4,15 @@ use super::handler::Handlers;
 use super::host::Host;
 use crate::limits;
 use crate::protocol::{Claimed, Cursor, Kind, Mismatch, Outcome, StepRecord, Wait};
-use crate::types::{Policy, StepId, TaskId};
+use crate::types::{Failure, Policy, StepId, TaskId};
+use futures::FutureExt as _;
 use futures::channel::oneshot;
 use futures::future::{AbortHandle, Abortable, LocalBoxFuture};
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, pending};
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
 /// Branch and name.
@@ -43,6 +46,8 @@ pub(super) struct Run {
     pub(super) abandoned: RefCell<Vec<String>>,
     /// What the object has not been told of.
     pub(super) unrecorded: RefCell<Vec<StepRecord>>,
+    /// How many of them have no outcome yet.
+    pub(super) open_unrecorded: Cell<usize>,
     /// The progress that was saved last, and what `save` has to send.
     pub(super) cursor: RefCell<Option<Cursor>>,
     pub(super) unsaved: RefCell<Option<Cursor>>,
@@ -76,6 +81,10 @@ pub(super) struct Run {
     pub(super) waits: RefCell<BTreeMap<StepId, (Wait, oneshot::Sender<WaitEnd>)>>,
     /// Steps without a record that were met while others of their branch had not been.
     pub(super) doubts: RefCell<Vec<(StepId, oneshot::Sender<()>)>>,
+    /// What the work of a step panicked with.
+    pub(super) panicked: RefCell<Option<Box<dyn Any + Send>>>,
+    /// A failure that the function may not handle: it is over.
+    pub(super) fatal: RefCell<Option<Failure>>,
     /// The code no longer fits the journal.
     pub(super) mismatch: RefCell<Option<Mismatch>>,
     /// Set by `continue_as`.
@@ -111,6 +120,7 @@ impl Run {
             under_way: RefCell::default(),
             abandoned: RefCell::default(),
             unrecorded: RefCell::default(),
+            open_unrecorded: Cell::new(0),
             cursor: RefCell::new(cursor),
             unsaved: RefCell::default(),
             base: RefCell::default(),
@@ -130,6 +140,8 @@ impl Run {
             aborts: RefCell::default(),
             waits: RefCell::default(),
             doubts: RefCell::default(),
+            panicked: RefCell::default(),
+            fatal: RefCell::default(),
             mismatch: RefCell::default(),
             next_input: RefCell::default(),
             draws: RefCell::default(),
@@ -201,12 +213,16 @@ impl Run {
             self.progressed.set(true);
         }
         let mut unrecorded = self.unrecorded.borrow_mut();
-        // Of one step only the latest counts; what came before it is open, and there are few of those.
-        let earlier = unrecorded
-            .iter()
-            .rposition(|r| !r.outcome.is_settled() && r.id == record.id);
-        if let Some(at) = earlier {
-            unrecorded.remove(at);
+        // Of one step only the latest counts. What came before it is open, and few steps are.
+        if self.open_unrecorded.get() > 0 {
+            let same = |r: &StepRecord| !r.outcome.is_settled() && r.id == record.id;
+            if let Some(at) = unrecorded.iter().rposition(same) {
+                unrecorded.remove(at);
+                self.open_unrecorded.set(self.open_unrecorded.get() - 1);
+            }
+        }
+        if !record.outcome.is_settled() {
+            self.open_unrecorded.set(self.open_unrecorded.get() + 1);
         }
         unrecorded.push(StepRecord { place, ..record });
     }
@@ -264,8 +280,12 @@ impl Run {
         let (run, id) = (Rc::clone(self), id.clone());
         self.incoming.borrow_mut().push(Box::pin(async move {
             let _busy = busy;
+            // A step that panics ends the attempt as the function itself would.
+            let work = AssertUnwindSafe(work).catch_unwind();
             // Cut off or done: either way it is over.
-            let _ = Abortable::new(work, registration).await;
+            if let Ok(Err(panic)) = Abortable::new(work, registration).await {
+                run.panicked.borrow_mut().get_or_insert(panic);
+            }
             run.aborts.borrow_mut().remove(&id);
         }));
     }

@@ -181,7 +181,10 @@ pub(super) fn check_step(ctx: &Ctx, name: &str) -> Result<(), Failure> {
             "a task has at most {} steps and waits under way at a time",
             limits::MAX_FAN_OUT
         );
-        return Err(Failure::terminal("fan_out", message));
+        let failure = Failure::terminal("fan_out", message);
+        // With less under way the next run would go another way: the function is over.
+        *ctx.run.fatal.borrow_mut() = Some(failure.clone());
+        return Err(failure);
     }
     Ok(())
 }
