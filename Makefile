@@ -2,14 +2,14 @@
 # `make` alone prints this list.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test lint unit e2e demo build build-lab dry-run bench setup doctor clean
+.PHONY: help dev test lint unit e2e demo build build-lab dry-run bench bench-steps setup doctor clean
 
 export PORT HOST STATE TOKEN
 
 help: ## Print this list
 	@echo "Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers"
 	@echo
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "Next: make dev"
 
@@ -42,6 +42,9 @@ dry-run: ## Build and check a deploy without deploying
 
 bench: ## Measure a first delivery and a duplicate, beside an object that only inserts a row
 	@exec scripts/bench.sh
+
+bench-steps: ## Measure what a step costs in short and long tasks, and how soon a killed task goes on
+	@exec scripts/bench.sh steps
 
 setup: ## Install what is missing (every other target does that too)
 	@exec scripts/setup.sh --force

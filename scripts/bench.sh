@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# `make bench`: builds what is deployed, and measures it.
+# `make bench`: builds what is deployed, and measures it. `make bench-steps`: the same with the lab build, for long tasks.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
-"$ROOT/scripts/build.sh" release
+case "${1:-}" in
+steps) build=lab script=scripts/bench-steps.mjs ;;
+*) build=release script=scripts/bench.mjs ;;
+esac
+"$ROOT/scripts/build.sh" "$build"
 use_tools
 ulimit -n "$(ulimit -Hn)" 2>/dev/null || true
-exec "$NODE" scripts/bench.mjs
+exec "$NODE" "$script"

@@ -27,6 +27,10 @@ pub const MAX_KEY_CHARS: usize = 255;
 /// Longest step, branch or function name.
 pub const MAX_NAME_BYTES: usize = 200;
 
+/// Longest path of a branch. With a name it stays below the 2,048 bytes that a key of an object's storage
+/// can have.
+pub const MAX_BRANCH_BYTES: usize = 1_000;
+
 /// Deepest nesting of a JSON body that a function reads.
 pub const MAX_JSON_DEPTH: usize = 128;
 
@@ -49,6 +53,9 @@ pub const CUT_MARGIN_MS: u64 = 1_000;
 pub const LEASE_MARGIN_MS: u64 = 1_000;
 /// The right to act; never extended. Longer than `respond_within`, the cut, the CPU limit (30 s) and a margin together.
 pub const DEFAULT_LEASE_MS: u64 = 75_000;
+/// Longest step of a function that declares long ones. The platform lets an object wait for 15 minutes;
+/// the rest is for the slice around the step and for its lease.
+pub const MAX_LONG_STEP_MS: u64 = 840_000;
 /// Longest lease: a crashed slice is noticed only at its end.
 pub const MAX_LEASE_MS: u64 = 900_000;
 /// Default step timeout: this, or 60 % of the slice budget if that is less.

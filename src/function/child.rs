@@ -137,7 +137,7 @@ impl IntoFuture for ChildStep {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            check_name(&self.name)?;
+            check_name(&self.ctx.branch, &self.name)?;
             let run = Rc::clone(&self.ctx.run);
             let id = run.identify(&self.ctx.branch, &self.name);
             let claimed = &run.claimed;

@@ -205,6 +205,11 @@ impl StepScope {
         self.task_id
     }
 
+    /// Milliseconds since 1970 by the slice's clock. Not recorded.
+    pub fn clock_ms(&self) -> u64 {
+        self.host.now_ms()
+    }
+
     /// Sends a request with the derived key as `Idempotency-Key`; a status outside 200–299 is a
     /// failure.
     ///

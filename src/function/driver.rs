@@ -208,7 +208,10 @@ impl Driver {
                 break;
             }
         }
-        if let Some(mismatch) = self.run.mismatch.borrow_mut().take() {
+        // What is under way ends first, and is recorded.
+        if self.rests()
+            && let Some(mismatch) = self.run.mismatch.borrow_mut().take()
+        {
             return Poll::Ready(Turn::Mismatch(Box::new(mismatch)));
         }
         self.timer.as_mut().poll(cx).map(|()| Turn::OutOfTime)
@@ -232,10 +235,15 @@ impl Driver {
         }
     }
 
+    /// True if nothing is under way that must not be cut off.
+    fn rests(&self) -> bool {
+        self.tasks.is_empty() && self.run.busy.get() == 0 && self.recording.is_none()
+    }
+
     /// What is to be done now that nothing moves by itself.
     fn next_turn(&mut self) -> Option<Turn> {
         let run = &self.run;
-        let rests = self.tasks.is_empty() && run.busy.get() == 0 && self.recording.is_none();
+        let rests = self.rests();
         if rests && let Some(ended) = self.ended.take() {
             return Some(Turn::Ended(ended));
         }
@@ -264,7 +272,7 @@ impl Driver {
     /// could be met has been. True if one of them may go on.
     fn settle_doubts(&mut self) -> bool {
         let run = &self.run;
-        if run.busy.get() > 0 || self.recording.is_some() || run.doubts.borrow().is_empty() {
+        if !self.rests() || run.doubts.borrow().is_empty() {
             return false;
         }
         let mut released = false;

@@ -83,7 +83,7 @@ impl Engine {
                 this.probe(open, allowed_ms).await
             } else {
                 let result = this.timed((this.work)(this.scope()), allowed_ms).await;
-                this.judge(result, open)
+                this.judge(result, &open)
             };
             // Whoever awaited the step may be gone; its record counts all the same.
             let _ = tell.send(outcome);
@@ -109,7 +109,7 @@ impl Engine {
             return Outcome::Open(Box::new(open));
         };
         match self.timed(probe(self.scope()), allowed_ms).await {
-            Ok(Some(text)) => self.judge(Ok(text), open),
+            Ok(Some(text)) => self.judge(Ok(text), &open),
             Ok(None) => Outcome::Open(Box::new(Open {
                 in_flight: false,
                 due_ms: None,
@@ -118,7 +118,7 @@ impl Engine {
             // It stays unknown, whatever went wrong with the question.
             Err(failure) => {
                 let failure = failure.with_unknown_effect();
-                self.judge(Err(failure), open)
+                self.judge(Err(failure), &open)
             }
         }
     }
@@ -144,7 +144,7 @@ impl Engine {
     }
 
     /// What a try comes to, kept for the next record.
-    fn judge(&self, result: Result<String, Failure>, open: Open) -> Outcome {
+    fn judge(&self, result: Result<String, Failure>, open: &Open) -> Outcome {
         let tries = open.tries + 1;
         let failure = match result.and_then(|text| within_limit(text, &self.id)) {
             Ok(text) => return self.settle(Outcome::Value(text), tries),
@@ -153,7 +153,7 @@ impl Engine {
         if failure.unknown && matches!(self.unknown, Unknown::Fail) {
             let open = Open {
                 failure: Some(failure),
-                ..open
+                ..open.clone()
             };
             return self.settle(Outcome::Failed(self.outcome_unknown(&open)), tries);
         }
@@ -171,7 +171,7 @@ impl Engine {
                     tries,
                     due_ms: Some(now_ms + delay_ms),
                     failure: Some(failure),
-                    ..open
+                    ..open.clone()
                 };
                 self.settle(Outcome::Open(Box::new(next)), tries)
             }

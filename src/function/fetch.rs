@@ -25,6 +25,23 @@ pub struct Fetched {
     pub body: Value,
 }
 
+impl Fetched {
+    /// How long the other side wants to be left alone, from its `Retry-After` in either form.
+    ///
+    /// ```
+    /// use onceward::function::Fetched;
+    /// let mut fetched = Fetched { status: 503, headers: Default::default(), body: "".into() };
+    /// assert_eq!(fetched.retry_after_ms(0), None);
+    /// fetched.headers.insert("retry-after".into(), "2".into());
+    /// assert_eq!(fetched.retry_after_ms(0), Some(2_000));
+    /// fetched.headers.insert("retry-after".into(), "Thu, 01 Jan 1970 00:00:05 GMT".into());
+    /// assert_eq!(fetched.retry_after_ms(1_000), Some(4_000));
+    /// ```
+    pub fn retry_after_ms(&self, now_ms: u64) -> Option<u64> {
+        retry_after_ms(self.headers.get("retry-after")?.as_str()?, now_ms)
+    }
+}
+
 /// How a body is shown in a recorded outcome.
 pub struct FetchBody;
 

@@ -92,7 +92,7 @@ impl Ctx {
         name: &str,
         contenders: Vec<Contender<T>>,
     ) -> Result<T, Failure> {
-        check_name(name)?;
+        check_name(&self.branch, name)?;
         let run = &self.run;
         let id = run.identify(&self.branch, name);
         let branches = self.branch(name).within(&format!("%{}", id.occurrence));

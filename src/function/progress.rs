@@ -16,10 +16,12 @@ impl Ctx {
     /// [`Ctx::saved`]. What the function has done since it asked for its progress is not replayed
     /// any more, so a loop of a million turns costs the same to resume as one of ten.
     ///
-    /// Call [`Ctx::saved`] before the loop, and save at the end of each turn.
+    /// Call [`Ctx::saved`] before the loop, and save at the end of each turn, with nothing under way in
+    /// any branch.
     ///
     /// # Errors
-    /// Terminal if the cursor is too large (`cursor_too_large`) or has no JSON form.
+    /// Terminal if the cursor is too large (`cursor_too_large`) or has no JSON form, if something is
+    /// under way (`save_beside_work`), or if the loop has steps of too many names (`too_many_names`).
     ///
     /// ```
     /// use onceward::function::{Ctx, Failure, Function};
@@ -48,6 +50,10 @@ impl Ctx {
         }
         let run = &self.run;
         let skips = run.skips();
+        if !skips.is_empty() && run.is_busy() {
+            let message = "something of this task is under way in another branch, and the saved progress would skip it; save when it has ended";
+            return Err(Failure::terminal("save_beside_work", message));
+        }
         if skips.len() > limits::MAX_SKIPS {
             let (got, most) = (skips.len(), limits::MAX_SKIPS);
             let message = format!(

@@ -131,6 +131,12 @@ impl Run {
         }
     }
 
+    /// Whether a step or a wait is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        let waits = !self.waits.borrow().is_empty() || self.busy.get() > 0;
+        waits || !self.under_way.borrow().is_empty()
+    }
+
     /// Milliseconds since the slice began.
     pub(super) fn elapsed_ms(&self) -> u64 {
         self.host.now_ms().saturating_sub(self.started_ms)

@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 
-/// True for a name that a signal can have: 1 to 100 of `A–Z a–z 0–9 _ . -`.
+/// True for a name that a signal can have: 1 to 100 of `A–Z a–z 0–9 _ . -`, but for `.` and `..`, which
+/// do not survive in an address.
 ///
 /// ```
 /// use onceward::function::is_signal_name;
@@ -20,7 +21,11 @@ use std::marker::PhantomData;
 /// ```
 pub fn is_signal_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    !name.is_empty() && name.len() <= limits::MAX_SIGNAL_NAME_CHARS && name.bytes().all(plain)
+    let dots = matches!(name, "." | "..");
+    !name.is_empty()
+        && !dots
+        && name.len() <= limits::MAX_SIGNAL_NAME_CHARS
+        && name.bytes().all(plain)
 }
 
 /// A wait that has not begun; `.await` waits.

@@ -51,7 +51,7 @@ pub struct Step<T> {
     work: Work,
     retry: Retry,
     timeout_ms: Option<u64>,
-    on_unknown: OnUnknown<T>,
+    on_unknown: Option<OnUnknown<T>>,
     undo: Option<Result<(String, String), Failure>>,
     result: PhantomData<fn() -> T>,
 }
@@ -71,7 +71,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Step<T> {
             }),
             retry: Retry::none(),
             timeout_ms: None,
-            on_unknown: OnUnknown::Retry,
+            on_unknown: None,
             undo: None,
             result: PhantomData,
         }
@@ -93,7 +93,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Step<T> {
     /// What to do if the step was under way when the process died, or its answer never came. Anything
     /// but [`OnUnknown::Retry`] records an intent before each try: one row more.
     pub fn on_unknown(mut self, on_unknown: OnUnknown<T>) -> Self {
-        self.on_unknown = on_unknown;
+        self.on_unknown = Some(on_unknown);
         self
     }
 
@@ -111,7 +111,7 @@ impl<T: Serialize + DeserializeOwned + 'static> IntoFuture for Step<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            check_name(&self.name)?;
+            check_name(&self.ctx.branch, &self.name)?;
             let run = Rc::clone(&self.ctx.run);
             let id = run.identify(&self.ctx.branch, &self.name);
             let undo = match self.undo {
@@ -130,6 +130,13 @@ impl<T: Serialize + DeserializeOwned + 'static> IntoFuture for Step<T> {
                     })
                 }
             };
+            let long = self
+                .timeout_ms
+                .is_some_and(|ms| ms > run.policy.slice_budget_ms);
+            if long && run.policy.is_long() && self.on_unknown.is_none() {
+                return Err(no_choice(&id));
+            }
+            let on_unknown = self.on_unknown.unwrap_or(OnUnknown::Retry);
             let engine = Engine {
                 run,
                 id,
@@ -138,7 +145,7 @@ impl<T: Serialize + DeserializeOwned + 'static> IntoFuture for Step<T> {
                 retry: self.retry,
                 timeout_ms: self.timeout_ms,
                 undo,
-                unknown: self.on_unknown.erase(),
+                unknown: on_unknown.erase(),
             };
             read(&engine.outcome().await?, &self.name)
         })
@@ -152,8 +159,20 @@ fn no_handler(handler: &str, id: &StepId) -> Failure {
     Failure::terminal("no_such_handler", message)
 }
 
+fn no_choice(id: &StepId) -> Failure {
+    let message = format!(
+        "step {id} may take longer than a slice, and a deploy may end it half-way: say with `on_unknown` what to do then; nothing was done"
+    );
+    Failure::terminal("on_unknown_missing", message)
+}
+
 /// Refuses names that cannot be kept.
-pub(super) fn check_name(name: &str) -> Result<(), Failure> {
+pub(super) fn check_name(branch: &str, name: &str) -> Result<(), Failure> {
+    if branch.len() > limits::MAX_BRANCH_BYTES {
+        let (got, most) = (branch.len(), limits::MAX_BRANCH_BYTES);
+        let message = format!("the path of a branch has {got} bytes; it can have {most}");
+        return Err(Failure::terminal("branch_name", message));
+    }
     if name.is_empty() || name.len() > limits::MAX_NAME_BYTES {
         let message = format!(
             "a step's name has 1 to {} bytes; this one has {}",

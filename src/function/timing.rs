@@ -64,7 +64,7 @@ impl Ctx {
     }
 
     async fn sleep_to(&self, name: &str, at_ms: u64) -> Result<(), Failure> {
-        check_name(name)?;
+        check_name(&self.branch, name)?;
         let run = &self.run;
         let id = run.identify(&self.branch, name);
         let due_ms = match run.visit(&id, Kind::Sleep).await.map(|r| r.outcome) {

@@ -293,13 +293,15 @@ async fn go_on(
             "This release does not have the function.",
         ));
     };
+    let held = order.held;
     let functions = app.shared_functions();
-    ctx.wait_until(slice::go_on(
-        env.clone(),
-        functions,
-        function.clone(),
-        order,
-    ));
+    let slice = slice::go_on(env.clone(), functions, function.clone(), order);
+    if held {
+        // The object waits for as long as the slice takes.
+        slice.await;
+    } else {
+        ctx.wait_until(slice);
+    }
     Ok(Answer::json(202, &json!({})))
 }
 

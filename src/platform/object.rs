@@ -7,7 +7,7 @@ use super::desk::Desk;
 use super::flush;
 use super::log;
 use super::probe;
-use super::selfcall;
+use super::selfcall::{self, Continue};
 use crate::http::object_call::{Ask, Call, Frame, Reply, Told};
 use crate::limits;
 use crate::protocol::{self, Effect, Event, Standing, Summary};
@@ -65,7 +65,7 @@ impl DurableObject for TaskObject {
                 Effect::Flush => flush::flush(&self.desk, id).await?,
                 Effect::PayDebts => debts::pay(&self.desk, id).await?,
                 Effect::Forget { version } => flush::forget(&self.desk, id, version).await?,
-                other => self.act(id, other, &committed.function),
+                other => self.act(id, other, &committed.runs),
             }
         }
         Response::empty()
@@ -113,7 +113,15 @@ struct Step {
     reply: protocol::Reply,
     stored: Option<Stored>,
     after: Vec<Effect>,
+    runs: Runs,
+}
+
+/// What a ticket has to say beside itself.
+#[derive(Default)]
+struct Runs {
     function: String,
+    /// Its slices are waited for.
+    held: bool,
 }
 
 fn logged(what: &str, id: TaskId, result: Result<()>) {
@@ -128,27 +136,32 @@ fn logged(what: &str, id: TaskId, result: Result<()>) {
 impl TaskObject {
     async fn step(&self, id: TaskId, event: Event) -> Result<Step> {
         let committed = self.desk.step(id, event).await?;
-        let function = committed
-            .stored
-            .as_ref()
-            .map(|s| s.task.function.clone())
-            .unwrap_or_default();
+        let runs = committed.stored.as_ref().map(|s| Runs {
+            function: s.task.function.clone(),
+            held: s.task.policy.is_long(),
+        });
         Ok(Step {
             reply: committed.reply,
             stored: committed.stored,
             after: committed.after,
-            function,
+            runs: runs.unwrap_or_default(),
         })
     }
 
     /// Carries out what follows a step, without holding up the reply.
-    fn act(&self, id: TaskId, effect: Effect, function: &str) {
+    fn act(&self, id: TaskId, effect: Effect, runs: &Runs) {
         let desk = Rc::clone(&self.desk);
         match effect {
             Effect::Dispatch { ticket, hop } => {
-                let function = function.to_owned();
+                let order = Continue {
+                    task_id: id,
+                    ticket,
+                    hop,
+                    held: runs.held,
+                    function: runs.function.clone(),
+                };
                 self.state.wait_until(async move {
-                    selfcall::send_on(&desk.env, id, &ticket, hop, &function).await;
+                    selfcall::send_on(&desk.env, &order).await;
                 });
             }
             Effect::PayDebts => self.state.wait_until(async move {
@@ -213,19 +226,27 @@ impl TaskObject {
             }
         };
         for effect in step.after {
-            self.act(id, effect, &step.function);
+            self.act(id, effect, &step.runs);
         }
         self.desk.look_after_alarm(id).await?;
         if let protocol::Reply::Stands(standing) = &step.reply
             && let Some(op) = &asked.begin_op
         {
             let began = step.stored.as_ref().and_then(|s| s.task.begin_op.as_ref());
-            if began != Some(op) {
+            let own = began == Some(op);
+            if !own {
                 self.desk.duplicates.set(self.desk.duplicates.get() + 1);
             }
-            if standing.summary.is_moving(clock::now_ms()) && asked.wait_ms > 0 {
-                return Ok(self.look(id, asked.wait_ms, Expiry::Passed).await);
+            let moving = standing.summary.is_moving(clock::now_ms());
+            let mut reply = if moving && asked.wait_ms > 0 {
+                self.look(id, asked.wait_ms, Expiry::Passed).await
+            } else {
+                self.told(step.reply, step.stored.as_ref(), &asked)
+            };
+            if let Told::Stands(standing) = &mut reply.told {
+                standing.began = own;
             }
+            return Ok(reply);
         }
         Ok(self.told(step.reply, step.stored.as_ref(), &asked))
     }
@@ -279,7 +300,11 @@ impl TaskObject {
             None => Vec::new(),
         };
         Reply {
-            told: told(Box::new(Standing { summary, answer })),
+            told: told(Box::new(Standing {
+                summary,
+                answer,
+                began: false,
+            })),
             body,
         }
     }
@@ -354,6 +379,7 @@ impl TaskObject {
                 repeated,
                 standing: stored.map(|stored| {
                     Box::new(Standing {
+                        began: false,
                         summary: self.summary(stored),
                         answer: None,
                     })

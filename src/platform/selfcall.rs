@@ -18,6 +18,9 @@ pub(super) struct Continue {
     pub(super) ticket: Token,
     #[serde(default)]
     pub(super) hop: u32,
+    /// The sender waits for the end of the slice.
+    #[serde(default)]
+    pub(super) held: bool,
     /// So that a Worker that does not have the function leaves the ticket alone.
     #[serde(default)]
     pub(super) function: String,
@@ -35,29 +38,24 @@ pub(super) fn is_sealed(env: &Env, headers: &Fields, body: &[u8]) -> bool {
     seal::holds(&secret(env), body, sealed)
 }
 
-/// Sends a ticket to a new slice. If it is lost, the alarm mints another one.
-pub(super) async fn send_on(env: &Env, task_id: TaskId, ticket: &Token, hop: u32, function: &str) {
+/// Sends a ticket to a new slice. If it is lost, the alarm mints another one. Comes back at once, or
+/// at the end of the slice if it is held.
+pub(super) async fn send_on(env: &Env, order: &Continue) {
     let times = match probe::self_fault() {
         Some(SelfFault::Lose) => 0,
         Some(SelfFault::Double) => 2,
         None => 1,
     };
     for _ in 0..times {
-        if let Err(error) = send(env, task_id, ticket, hop, function).await {
-            let fields = json!({"task_id": task_id.to_string(), "error": error.to_string()});
+        if let Err(error) = send(env, order).await {
+            let fields = json!({"task_id": order.task_id.to_string(), "error": error.to_string()});
             log::error("continue", fields);
         }
     }
 }
 
-/// The receiver answers at once and works on by itself.
-async fn send(env: &Env, task_id: TaskId, ticket: &Token, hop: u32, function: &str) -> Result<()> {
-    let body = serde_json::to_string(&Continue {
-        task_id,
-        ticket: ticket.clone(),
-        hop,
-        function: function.to_owned(),
-    })?;
+async fn send(env: &Env, order: &Continue) -> Result<()> {
+    let body = serde_json::to_string(order)?;
     let headers = Headers::new();
     headers.set("content-type", "application/json")?;
     headers.set(seal::HEADER, &seal::seal(&secret(env), body.as_bytes()))?;
@@ -68,7 +66,7 @@ async fn send(env: &Env, task_id: TaskId, ticket: &Token, hop: u32, function: &s
     let url = format!("https://{INTERNAL_HOST}/internal/continue");
     let request = Request::new_with_init(&url, &init)?;
     probe::count("hops", 1);
-    probe::deepest(hop.into());
+    probe::deepest(order.hop.into());
     let response = env.service("SELF")?.fetch_request(request).await?;
     match response.status_code() {
         202 => Ok(()),

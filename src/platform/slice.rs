@@ -99,7 +99,14 @@ pub(super) async fn run(
         hop,
     } = &end
     {
-        selfcall::send_on(&env, task_id, ticket, *hop, function.name()).await;
+        let order = Continue {
+            task_id,
+            ticket: ticket.clone(),
+            hop: *hop,
+            held: false,
+            function: function.name().to_owned(),
+        };
+        selfcall::send_on(&env, &order).await;
     }
     end
 }

@@ -1,7 +1,6 @@
 //! What a delivery meets.
 
 use super::effect::{Effect, Reply, Transition};
-use super::ending;
 use super::event::{Begin, Moment};
 use super::lease;
 use super::schedule;
@@ -96,11 +95,12 @@ fn start(
     mut effects: Vec<Effect>,
     moment: &Moment,
 ) -> Transition {
-    if claims {
+    // The sender's own invocation does not live as long as a long step.
+    if claims && !task.policy.is_long() {
         let claimed = lease::grant(&mut task, op, 0, moment);
         return Transition::put(task, effects, Reply::Claimed(Box::new(claimed)));
     }
-    if hop < crate::limits::MAX_HOPS {
+    if hop < crate::limits::MAX_HOPS && !task.policy.is_long() {
         lease::mint(&mut task, hop, moment, &mut effects);
     } else {
         lease::by_alarm(&mut task, moment);
@@ -122,7 +122,7 @@ fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
     }
     let mut task = task;
     let mut effects = Vec::new();
-    let joined = join(&mut task, begin, moment, &mut effects);
+    let joined = join(&mut task, begin);
     match task.state {
         State::Running | State::Suspended(_) => {
             // A delivery is as good as the alarm: whatever is due goes on.
@@ -150,18 +150,15 @@ fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
     }
 }
 
-/// A parent that waits for a task which is there already: it is owed the end like any other.
-fn join(task: &mut Task, begin: &Begin, moment: &Moment, effects: &mut Vec<Effect>) -> bool {
+/// A parent that waits for a task which is there already: it is owed the end like any other. One that
+/// has ended for good says so in its reply, and owes nothing.
+fn join(task: &mut Task, begin: &Begin) -> bool {
     let Some(parent) = &begin.parent else {
         return false;
     };
     let owed = Debt::End(parent.clone());
-    if task.parents.contains(parent) || task.debts.list.contains(&owed) {
+    if task.answers() || task.parents.contains(parent) || task.debts.list.contains(&owed) {
         return false;
-    }
-    if task.is_final() {
-        ending::owe_others(task, std::iter::once(owed), moment, effects);
-        return true;
     }
     let room = task.parents.len() < crate::limits::MAX_PARENTS;
     if room {

@@ -4,6 +4,7 @@ use super::effect::{Effect, Next, Reply, Transition};
 use super::ending::{self, EndsAs};
 use super::event::{Moment, Record};
 use super::lease::{self, Standing as Proven};
+use super::mailbox::child_signal;
 use super::summary::Standing;
 use super::task::{Child, Task};
 use crate::types::{Failure, FailureKind, StepId, TaskId};
@@ -270,6 +271,13 @@ pub(super) fn keep_children(task: &mut Task, effects: &[Effect]) -> bool {
             task.children.push(Child { step, task_id });
             changed = true;
         }
+        if record.outcome.is_settled() {
+            // Its end was learned in another way: nobody waits for the letter any more.
+            let name = child_signal(&record.id);
+            let before = task.unread.len();
+            task.unread.retain(|unread| unread.name != name);
+            changed |= task.unread.len() != before;
+        }
     }
     changed
 }
@@ -296,8 +304,8 @@ pub(super) fn reopen(failure: &Failure, known: &[StepRecord], effects: &mut Vec<
         return;
     }
     effects.retain(|effect| !matches!(effect, Effect::PutStep(r) if r.id == *step));
-    let intent = record.undo.is_some()
-        || before.is_some_and(|b| matches!(&b.outcome, Outcome::Open(o) if o.in_flight));
+    // A step with an intent has had a record before. Of one without, this is a row in place of a row.
+    let intent = before.is_some();
     if why.unknown && intent {
         let open = Open {
             in_flight: true,

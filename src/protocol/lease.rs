@@ -142,6 +142,8 @@ pub(super) fn hand_on(
     effects: &mut Vec<Effect>,
 ) {
     match hop {
+        // Its slices are held by the object, whose alarm starts them.
+        _ if task.policy.is_long() => by_alarm(task, moment),
         None => mint(task, 0, moment, effects),
         Some(hop) if hop < limits::MAX_HOPS => mint(task, hop + 1, moment, &mut Vec::new()),
         // The chain stops at its limit; from there the alarm goes on at depth 0, right away.

@@ -59,7 +59,14 @@ pub struct Unread {
 /// assert!(child_signal(&StepId::new("", "pay", 0)).starts_with('%'));
 /// ```
 pub fn child_signal(step: &StepId) -> String {
-    format!("%child/{}", step.cell())
+    format!("{CHILD}{}", step.cell())
+}
+
+const CHILD: &str = "%child/";
+
+/// True if this is the name of a signal that tells of the end of a child.
+pub(super) fn is_child_signal(name: &str) -> bool {
+    name.starts_with(CHILD)
 }
 
 /// The signal that a wait is ended by, if it is one.

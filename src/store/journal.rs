@@ -129,7 +129,7 @@ pub fn page(
         last: None,
         bytes_left: limits::JOURNAL_PAGE_BYTES,
     };
-    let mut after = after.map(|after| with_area(after));
+    let mut after = after.map(with_area);
     for area in purpose.areas() {
         if let Some(after) = &after
             && !after.starts_with(&format!("{area}/"))

@@ -39,6 +39,9 @@ pub struct Policy {
     pub fetches_per_slice: u32,
     /// Requests and messages, those to objects included, after which a slice hands its task on.
     pub subrequests_per_slice: u32,
+    /// Longest step, where one may take longer than a slice: then the object holds each slice's request,
+    /// which is billed by wall time, and the alarm starts it. 0: no such step.
+    pub long_step_ms: u64,
     /// Right to act.
     pub lease_ms: u64,
     /// Attempts without progress.
@@ -60,6 +63,7 @@ impl Default for Policy {
             steps_per_slice: limits::MAX_STEPS,
             fetches_per_slice: limits::PAID_SUBREQUESTS,
             subrequests_per_slice: limits::PAID_SUBREQUESTS,
+            long_step_ms: 0,
             lease_ms: limits::DEFAULT_LEASE_MS,
             max_attempts: limits::DEFAULT_MAX_ATTEMPTS,
             retention_succeeded_ms: limits::DEFAULT_RETENTION_SUCCEEDED_MS,
@@ -90,6 +94,34 @@ impl Policy {
         Self::default()
     }
 
+    /// The same with steps that take up to `ms`, at most 14 minutes: the slice, its budget and its lease
+    /// are made long enough. Such a step must say what to do when its outcome is unknown: a deploy may
+    /// end it half-way.
+    ///
+    /// ```
+    /// use onceward::types::Policy;
+    /// let policy = Policy::default().with_long_steps(120_000);
+    /// assert!(policy.problems().is_empty());
+    /// assert!(policy.lease_ms > 120_000);
+    /// assert!(!Policy::default().with_long_steps(3_600_000).problems().is_empty());
+    /// ```
+    #[must_use]
+    pub fn with_long_steps(self, ms: u64) -> Self {
+        let cut_ms = ms + 2 * limits::CUT_MARGIN_MS;
+        let least = self.respond_within_ms + cut_ms + limits::LEASE_MARGIN_MS;
+        Self {
+            long_step_ms: ms,
+            slice_cut_ms: self.slice_cut_ms.max(cut_ms),
+            lease_ms: self.lease_ms.max(least),
+            ..self
+        }
+    }
+
+    /// True if the object holds the requests of its slices.
+    pub fn is_long(&self) -> bool {
+        self.long_step_ms > 0
+    }
+
     /// Everything that is wrong with these numbers, each as one sentence; empty when they hold together.
     pub fn problems(&self) -> Vec<String> {
         let mut out = Vec::new();
@@ -105,11 +137,17 @@ impl Policy {
             limits::MAX_RESPOND_WITHIN_MS,
         );
         range(
-            "slice_cut in ms",
-            self.slice_cut_ms,
-            1,
-            limits::PLATFORM_CUT_MS,
+            "long_step in ms",
+            self.long_step_ms,
+            0,
+            limits::MAX_LONG_STEP_MS,
         );
+        let cut = if self.is_long() {
+            limits::MAX_LEASE_MS
+        } else {
+            limits::PLATFORM_CUT_MS
+        };
+        range("slice_cut in ms", self.slice_cut_ms, 1, cut);
         range(
             "slice_budget in ms",
             self.slice_budget_ms,

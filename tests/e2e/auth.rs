@@ -13,7 +13,12 @@ fn guarded() -> Vec<(&'static str, String)> {
         ("HEAD", "/v1/tasks".to_owned()),
         ("GET", "/v1/tasks?limit=10".to_owned()),
         ("GET", task.clone()),
-        ("DELETE", task),
+        ("DELETE", task.clone()),
+        ("GET", format!("{task}/journal")),
+        ("POST", format!("{task}/cancel")),
+        ("POST", format!("{task}/retry")),
+        ("POST", format!("{task}/undo")),
+        ("POST", format!("{task}/signals/go")),
         ("POST", "/lab/faults".to_owned()),
     ]
 }

@@ -2,7 +2,7 @@
 
 use super::author::{body, by_path, input, post, run, started, urls};
 use futures::future::try_join;
-use onceward::function::{Contender, Ctx, Failure, Function, OnUnknown, Retry, StepScope, Undo};
+use onceward::function::{Contender, Ctx, Function, OnUnknown, Retry, StepScope, Undo};
 use onceward::protocol::{Kind, Outcome, State, WaitFor, Waiting};
 use onceward::testing::{Action, Bench, Crashes, Reaction};
 use onceward::types::Policy;
@@ -409,4 +409,46 @@ fn the_time_is_recorded_and_values_are_drawn_alike() {
         .collect();
     assert_eq!(nows.len(), 1);
     Crashes::of(function).everywhere(&input("null"));
+}
+
+/// One call that takes longer than any slice.
+fn patient(chooses: bool) -> Function {
+    let function = Function::new("patient", move |ctx: Ctx, (): ()| async move {
+        ctx.fetch("quick", post("quick")).await?;
+        let step = ctx.fetch("slow", post("slow")).timeout_ms(100_000);
+        let step = if chooses {
+            step.on_unknown(OnUnknown::Fail)
+        } else {
+            step
+        };
+        Ok(step.await?.status)
+    });
+    function.policy_of(Policy::default().with_long_steps(100_000))
+}
+
+fn slow(sent: &onceward::testing::Sent) -> Reaction {
+    let slow = sent.request.url.ends_with("slow");
+    Reaction::status(200).after_ms(if slow { 90_000 } else { 1 })
+}
+
+#[test]
+fn a_long_step_is_started_by_the_alarm_and_has_its_time() {
+    let mut bench = Bench::new(patient(true)).outside(slow);
+    let reply = bench.deliver("k", input("null")).expect("null is taken");
+    let onceward::protocol::Reply::Stands(standing) = reply else {
+        panic!("the sender is given no claim: {reply:?}");
+    };
+    assert_eq!(standing.summary.claims, 0, "pending");
+    bench.run_until_idle();
+    assert_eq!(body(&bench), "200");
+    assert_eq!(urls(&bench), ["quick", "slow"]);
+    let task = bench.task("k").expect("a task");
+    assert_eq!(task.attempts, 1);
+    let bench = run(Bench::new(patient(true))
+        .outside(slow)
+        .crash_after(Action::Fetch, 2));
+    assert_eq!(code(&bench), "outcome_unknown");
+    let bench = run(Bench::new(patient(false)).outside(slow));
+    assert_eq!(code(&bench), "on_unknown_missing");
+    assert_eq!(urls(&bench), ["quick"], "nothing was done");
 }

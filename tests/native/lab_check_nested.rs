@@ -298,3 +298,20 @@ fn words_that_look_like_others_are_what_they_are() {
         r#"{"do": "panic", "do": "save", "cursor": 1, "cursor": 2}"#,
     )]);
 }
+
+#[test]
+fn the_programs_of_the_docs_are_good() {
+    let docs = include_str!("../../docs/lab.md");
+    let sent = docs.split(" -d '").skip(1);
+    let bodies = sent.map(|rest| rest.split("}'").next().expect("a body"));
+    let mut programs = 0;
+    for body in bodies.filter(|body| body.contains("\"steps\"")) {
+        let bad = body.contains("\"url\": \"x\"");
+        assert_eq!(check(format!("{body}}}")).is_err(), bad, "{body}");
+        programs += 1;
+    }
+    assert!(programs >= 7, "{programs}");
+    let (_, turns) = docs.split_once("{\"do\": \"repeat\"").expect("a loop");
+    let (turns, _) = turns.split_once("```").expect("its end");
+    accepts_all(&[step(&format!("{{\"do\": \"repeat\"{turns}"))]);
+}

@@ -5,28 +5,28 @@ use super::lab_check::{accepts_all, call, check, refuses, refuses_all, step};
 
 #[test]
 fn a_sleep_has_a_length_or_an_end() {
-    let sleep = |fields: &str| step(&format!(r#"{{"do": "sleep", "name": "s"{fields}}}"#));
+    let nap = |fields: &str| step(&format!(r#"{{"do": "sleep", "name": "s"{fields}}}"#));
     accepts_all(&[
-        sleep(r#", "for": "0s""#),
-        sleep(r#", "for": "3650d""#),
-        sleep(r#", "for": "PT30S""#),
+        nap(r#", "for": "0s""#),
+        nap(r#", "for": "3650d""#),
+        nap(r#", "for": "PT30S""#),
     ]);
     refuses_all(&[
-        (sleep(""), "steps[0].for", "wanted `for` or `until`"),
+        (nap(""), "steps[0].for", "wanted `for` or `until`"),
         (
-            sleep(r#", "for": "1s", "until": "2026-11-01T00:00:00Z""#),
+            nap(r#", "for": "1s", "until": "2026-11-01T00:00:00Z""#),
             "steps[0].until",
             "a sleep has one of them",
         ),
-        (sleep(r#", "for": 30"#), "steps[0].for", "got 30"),
-        (sleep(r#", "for": null"#), "steps[0].for", "got null"),
+        (nap(r#", "for": 30"#), "steps[0].for", "got 30"),
+        (nap(r#", "for": null"#), "steps[0].for", "got null"),
         (
-            sleep(r#", "for": "3651d""#),
+            nap(r#", "for": "3651d""#),
             "steps[0].for",
             "longer than ten years",
         ),
         (
-            sleep(r#", "for": "1s", "till": 1"#),
+            nap(r#", "for": "1s", "till": 1"#),
             "steps[0].till",
             "known here: do, name, for, until",
         ),

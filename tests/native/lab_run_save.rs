@@ -98,12 +98,12 @@ fn a_long_loop_goes_on_from_its_cursor() {
 }
 
 #[test]
-fn ten_thousand_saves_stay_flat() {
-    let program = r#"{"steps": [{"do": "repeat", "name": "r", "times": 10000, "step": {"do": "save", "cursor": 7}}]}"#;
+fn many_saves_stay_flat() {
+    let program = r#"{"steps": [{"do": "repeat", "name": "r", "times": 3000, "step": {"do": "save", "cursor": 7}}]}"#;
     let mut bench = Bench::new(lab());
     run(&mut bench, program);
-    assert_eq!(document(&bench)["steps"], json!({"r": 10000}));
-    assert_eq!(bench.cursor("k").expect("a cursor").n, 10_000);
+    assert_eq!(document(&bench)["steps"], json!({"r": 3000}));
+    assert_eq!(bench.cursor("k").expect("a cursor").n, 3_000);
     assert!(bench.journal("k").is_empty());
 }
 

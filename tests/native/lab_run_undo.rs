@@ -340,6 +340,26 @@ fn a_call_without_a_crash_is_never_probed() {
 }
 
 #[test]
+fn a_broken_connection_that_ended_an_attempt_is_probed_by_the_next() {
+    for wait in ["0s", "1s"] {
+        let program = format!(
+            r#"{{"steps": [{{"do": "parallel", "name": "p", "branches": [
+                [{{"do": "call", "name": "a", "url": "http://h/a", "on_unknown": {{"probe": {{"url": "http://h/probe"}}}}}}],
+                [{{"do": "wait", "for": "{wait}"}}]]}}]}}"#
+        );
+        let bench = ran(&program, |sent| {
+            if sent.request.url.ends_with("probe") {
+                Reaction::status(200)
+            } else {
+                Reaction::error(FetchError::Network("reset".to_owned()))
+            }
+        });
+        assert_eq!(urls(&bench), ["a", "probe"], "{wait}");
+        assert_eq!(bench.task("k").expect("a task").state, State::Succeeded);
+    }
+}
+
+#[test]
 fn a_cancelled_task_is_undone() {
     let steps = [
         undoable("a", ""),

@@ -29,6 +29,7 @@ mod lab_run_save;
 mod lab_run_undo;
 #[cfg(feature = "lab")]
 mod lab_run_waits;
+mod payment;
 mod protocol_cancel;
 mod protocol_family;
 mod protocol_fixture;

@@ -70,8 +70,26 @@ impl Course {
 /// function has left undone or has given up.
 fn outcomes(journal: Vec<StepRecord>) -> BTreeMap<StepId, Outcome> {
     let timeless = |r: &StepRecord| !matches!(r.kind, Kind::Now) && r.outcome.is_settled();
-    let kept = journal.into_iter().filter(timeless);
-    kept.map(|r| (r.id, r.outcome)).collect()
+    let kept: Vec<StepRecord> = journal.into_iter().filter(timeless).collect();
+    let generations: BTreeSet<u64> = kept.iter().filter_map(|r| undone(&r.id)).collect();
+    let name = |id: StepId| {
+        let Some(generation) = undone(&id) else {
+            return id;
+        };
+        // A generation is a time, and times differ: here it is the first, the second, …
+        let rank = generations.range(..generation).count();
+        let branch = id
+            .branch
+            .replace(&generation.to_string(), &rank.to_string());
+        StepId { branch, ..id }
+    };
+    kept.into_iter().map(|r| (name(r.id), r.outcome)).collect()
+}
+
+/// The earlier generation of which this record undoes a step.
+fn undone(id: &StepId) -> Option<u64> {
+    let (generation, _) = id.branch.strip_prefix("%undo/")?.split_once('/')?;
+    generation.parse().ok().filter(|generation| *generation > 0)
 }
 
 fn not_undone(task: &Task) -> Option<BTreeSet<String>> {

@@ -7,6 +7,7 @@ use crate::store::cells::MemoryCells;
 use crate::store::commit::{Stored, commit};
 use crate::store::journal::{self, Purpose};
 use crate::types::{Input, TaskId, Token};
+use std::cell::OnceCell;
 
 /// Something to do after a transition is written.
 pub(super) enum After {
@@ -22,6 +23,8 @@ pub(super) struct Object {
     id: TaskId,
     cells: MemoryCells,
     alarm_ms: Option<u64>,
+    /// The task as it was read last; nothing once a step may have written it.
+    read: OnceCell<Option<Task>>,
 }
 
 impl Object {
@@ -30,6 +33,7 @@ impl Object {
             id,
             cells: MemoryCells::default(),
             alarm_ms: None,
+            read: OnceCell::new(),
         }
     }
 
@@ -38,13 +42,15 @@ impl Object {
     }
 
     pub(super) fn task(&self) -> Option<Task> {
-        Some(self.stored()?.task)
+        let read = || self.stored().map(|stored| stored.task);
+        self.read.get_or_init(read).clone()
     }
 
     /// Where the task stands, with the body of its answer.
     pub(super) fn standing(&self) -> Option<Standing> {
         let task = self.task()?;
         let mut standing = Standing {
+            began: false,
             summary: Summary::of(&task),
             answer: task.answer.clone().filter(|_| task.answers()),
         };
@@ -117,6 +123,7 @@ impl Object {
 
     /// One atomic step, and what is to be done once it is durable.
     pub(super) fn handle(&mut self, event: Event, moment: &Moment) -> (Reply, Vec<After>) {
+        self.read.take();
         let committed = commit(&self.cells, self.id, event, moment);
         let committed = committed.unwrap_or_else(|error| panic!("no step: {error}"));
         if committed.gone {

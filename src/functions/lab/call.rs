@@ -78,12 +78,12 @@ fn undo(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<UndoRequest>
     Some(UndoRequest { method, url, body })
 }
 
-fn on_unknown(problems: &mut Problems, fields: &mut Fields<'_>) -> OnUnknown {
+fn on_unknown(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<OnUnknown> {
     let path = fields.path("on_unknown");
     let read = match fields.take("on_unknown") {
-        None => return OnUnknown::Retry,
-        Some(Value::String(word)) if word == "retry" => return OnUnknown::Retry,
-        Some(Value::String(word)) if word == "fail" => return OnUnknown::Fail,
+        None => return None,
+        Some(Value::String(word)) if word == "retry" => Some(OnUnknown::Retry),
+        Some(Value::String(word)) if word == "fail" => Some(OnUnknown::Fail),
         Some(value @ Value::Object(_)) => probe(problems, &path, value),
         Some(other) => {
             let got = kind(other);
@@ -93,7 +93,7 @@ fn on_unknown(problems: &mut Problems, fields: &mut Fields<'_>) -> OnUnknown {
         }
     };
     // There is a problem then, and nothing runs.
-    read.unwrap_or(OnUnknown::Fail)
+    read.or(Some(OnUnknown::Fail))
 }
 
 fn probe(problems: &mut Problems, path: &str, value: &Value) -> Option<OnUnknown> {

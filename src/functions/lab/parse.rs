@@ -1,11 +1,11 @@
 //! A program as a whole, and its answer.
 
 use super::config;
-use super::program::{Body, OwnAnswer, Program};
+use super::program::{Body, OwnAnswer, Program, Step};
 use super::steps;
 use super::syntax;
 use super::walk::{Fields, Problems, whole};
-use crate::function::InputProblem;
+use crate::function::{InputProblem, MAX_LONG_STEP_MS, Policy};
 use serde_json::Value;
 
 /// Statuses that never have a body.
@@ -34,12 +34,33 @@ pub(super) fn program(body: &[u8]) -> Result<Program, Vec<InputProblem>> {
     let policy = fields
         .take("config")
         .and_then(|value| config::policy(&mut problems, value));
+    let policy = with_long_steps(&mut problems, policy, &steps);
     fields.close(&mut problems);
     problems.into_result(Program {
         steps,
         answer,
         policy,
     })
+}
+
+/// A call that may take longer than a slice makes the program one with long steps.
+fn with_long_steps(
+    problems: &mut Problems,
+    policy: Option<Policy>,
+    steps: &[Step],
+) -> Option<Policy> {
+    let longest = steps.iter().map(Step::longest_ms).max().unwrap_or(0);
+    let own = policy.clone().unwrap_or_default();
+    if longest <= own.slice_budget_ms {
+        return policy;
+    }
+    let most = MAX_LONG_STEP_MS;
+    if longest > most {
+        let detail = format!("a call may take {longest} ms; the longest takes {most} ms");
+        problems.add("steps", detail);
+        return policy;
+    }
+    Some(own.with_long_steps(longest))
 }
 
 fn answer(problems: &mut Problems, value: &Value) -> OwnAnswer {

@@ -43,17 +43,33 @@ pub(super) enum Step {
     /// Keeps a cursor.
     Save(Rc<Value>),
     Child(Box<Child>),
-    Wait {
-        ms: u64,
-    },
-    Burn {
-        ms: u64,
-    },
+    Plain(Plain),
+}
+
+/// A step that has no record.
+#[derive(Clone, Debug)]
+pub(super) enum Plain {
+    Wait { ms: u64 },
+    Burn { ms: u64 },
     Fail(Failure),
     Panic,
 }
 
 impl Step {
+    /// The longest time that a call in it may take, of those that say what to do if its outcome is
+    /// unknown: only they may take longer than a slice.
+    pub(super) fn longest_ms(&self) -> u64 {
+        match self {
+            Self::Call(call) if call.on_unknown.is_some() => call.timeout_ms.unwrap_or(0),
+            Self::Repeat { step, .. } => step.longest_ms(),
+            Self::Parallel { branches, .. } => {
+                let steps = branches.iter().flatten();
+                steps.map(Self::longest_ms).max().unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+
     /// Whether it, or a step in it, keeps a cursor.
     pub(super) fn saves(&self) -> bool {
         match self {
@@ -95,7 +111,8 @@ pub(super) struct Call {
     pub(super) timeout_ms: Option<u64>,
     pub(super) accept: Accept,
     pub(super) undo: Option<UndoRequest>,
-    pub(super) on_unknown: OnUnknown,
+    /// `None`: not chosen, which is as good as to send it again.
+    pub(super) on_unknown: Option<OnUnknown>,
 }
 
 /// The request that takes a call back. What is recorded with the call, and handed to the handler.

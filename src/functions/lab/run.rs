@@ -3,7 +3,7 @@
 use super::answer;
 use super::burn::burn;
 use super::outcomes::Frame;
-use super::program::{Child, Program, Step, Time};
+use super::program::{Child, Plain, Program, Step, Time};
 use super::progress::Progress;
 use super::send;
 use crate::function::{Ctx, Failure, Fetched, Raw};
@@ -89,23 +89,9 @@ impl Running {
                 self.progress.save(ctx, cursor, frame).await?;
                 return Ok(None);
             }
-            Step::Wait { ms } => {
-                ctx.pause(*ms).await;
+            Step::Plain(plain) => {
+                unrecorded(ctx, plain).await?;
                 return Ok(None);
-            }
-            Step::Burn { ms } => {
-                // Not only settled: the clock and others get their turn before each burn.
-                ctx.pause(0).await;
-                burn(ctx, *ms);
-                return Ok(None);
-            }
-            Step::Fail(failure) => {
-                ctx.settled().await;
-                return Err(failure.clone());
-            }
-            Step::Panic => {
-                ctx.settled().await;
-                panic!("lab panic");
             }
         };
         if self.progress.is_ahead() {
@@ -146,4 +132,25 @@ async fn answered(ctx: &Ctx, child: &Child) -> Result<Value, Failure> {
     let step = ctx.call(&child.function, Some(&child.key), &child.input);
     let answer: Fetched = step.named(&child.name).await?;
     Ok(send::shown(answer))
+}
+
+/// A step that each attempt does which comes to it. All outcomes before it are recorded by then.
+async fn unrecorded(ctx: &Ctx, step: &Plain) -> Result<(), Failure> {
+    match step {
+        Plain::Wait { ms } => ctx.pause(*ms).await,
+        Plain::Burn { ms } => {
+            // The clock and other branches get their turn before each burn.
+            ctx.pause(0).await;
+            burn(ctx, *ms);
+        }
+        Plain::Fail(failure) => {
+            ctx.settled().await;
+            return Err(failure.clone());
+        }
+        Plain::Panic => {
+            ctx.settled().await;
+            panic!("lab panic");
+        }
+    }
+    Ok(())
 }

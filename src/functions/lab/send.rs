@@ -16,10 +16,12 @@ pub(super) async fn call(ctx: &Ctx, call: &Call) -> Result<Value, Failure> {
     let mut step = ctx
         .step_scoped(&call.name, move |scope: StepScope| {
             let (request, accept) = (request.clone(), accept.clone());
-            async move { judged(scope.send(request).await?, &accept) }
+            async move { judged(scope.send(request).await?, &accept, scope.clock_ms()) }
         })
-        .retry(call.retry)
-        .on_unknown(on_unknown(&call.on_unknown));
+        .retry(call.retry);
+    if let Some(chosen) = &call.on_unknown {
+        step = step.on_unknown(on_unknown(chosen));
+    }
     if let Some(timeout_ms) = call.timeout_ms {
         step = step.timeout_ms(timeout_ms);
     }
@@ -31,30 +33,18 @@ pub(super) async fn call(ctx: &Ctx, call: &Call) -> Result<Value, Failure> {
     step.await
 }
 
-fn judged(fetched: Fetched, accept: &Accept) -> Result<Value, Failure> {
+fn judged(fetched: Fetched, accept: &Accept, now_ms: u64) -> Result<Value, Failure> {
     if accept.takes(fetched.status) {
         return Ok(shown(fetched));
     }
     let mut failure = Failure::retryable("status", not_accepted(&fetched));
-    failure.retry_after_ms = retry_after_ms(&fetched);
+    failure.retry_after_ms = fetched.retry_after_ms(now_ms);
     Err(failure)
 }
 
 fn not_accepted(fetched: &Fetched) -> String {
     let status = fetched.status;
     format!("the target answered {status}, which is not accepted")
-}
-
-/// `Retry-After` in seconds.
-fn retry_after_ms(fetched: &Fetched) -> Option<u64> {
-    let seconds: u64 = fetched
-        .headers
-        .get("retry-after")?
-        .as_str()?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(seconds.saturating_mul(1_000))
 }
 
 pub(super) fn shown(fetched: Fetched) -> Value {
@@ -73,14 +63,14 @@ fn on_unknown(on_unknown: &OnUnknown) -> Unknown<Value> {
             let request = bare(method, url);
             Unknown::probe(move |scope: StepScope| {
                 let request = request.clone();
-                async move { told(scope.send(request).await?) }
+                async move { told(scope.send(request).await?, scope.clock_ms()) }
             })
         }
     }
 }
 
 /// What the answer of a probe says: 2xx that it happened, 404 that it did not.
-fn told(fetched: Fetched) -> Result<Option<Value>, Failure> {
+fn told(fetched: Fetched, now_ms: u64) -> Result<Option<Value>, Failure> {
     match fetched.status {
         200..300 => {
             let mut outcome = shown(fetched);
@@ -91,7 +81,7 @@ fn told(fetched: Fetched) -> Result<Option<Value>, Failure> {
         status => {
             let message = format!("the probe was answered {status}, which says neither yes nor no");
             let mut failure = Failure::retryable("probe", message);
-            failure.retry_after_ms = retry_after_ms(&fetched);
+            failure.retry_after_ms = fetched.retry_after_ms(now_ms);
             Err(failure)
         }
     }

@@ -2,7 +2,7 @@
 
 use super::call;
 use super::instant::instant;
-use super::program::{Child, Step, Time};
+use super::program::{Child, Plain, Step, Time};
 use super::syntax;
 use super::walk::{Fields, Problems, kind, quoted, text, whole};
 use crate::function::Failure;
@@ -130,12 +130,12 @@ fn step(problems: &mut Problems, path: &str, value: &Value, level: Level) -> Opt
         "child" => child(problems, &mut fields),
         "wait" => fields
             .need(problems, "for", syntax::duration)
-            .map(|ms| Step::Wait { ms }),
+            .map(|ms| Step::Plain(Plain::Wait { ms })),
         "burn" => fields
             .need(problems, "for", burn_time)
-            .map(|ms| Step::Burn { ms }),
+            .map(|ms| Step::Plain(Plain::Burn { ms })),
         "fail" => fail(problems, &mut fields),
-        "panic" => Some(Step::Panic),
+        "panic" => Some(Step::Plain(Plain::Panic)),
         other => {
             let detail = format!("got {}, wanted one of {KINDS}", quoted(other));
             problems.add(fields.path("do"), detail);
@@ -258,9 +258,9 @@ fn fail(problems: &mut Problems, fields: &mut Fields<'_>) -> Option<Step> {
     let message = fields
         .read(problems, "message", text)
         .unwrap_or_else(|| "the program fails here".to_owned());
-    Some(Step::Fail(if retryable? {
+    Some(Step::Plain(Plain::Fail(if retryable? {
         Failure::retryable("lab_fail", message)
     } else {
         Failure::terminal("lab_fail", message)
-    }))
+    })))
 }

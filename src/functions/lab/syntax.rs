@@ -49,15 +49,15 @@ pub(super) fn name(value: &Value) -> Result<String, String> {
 /// The name of a signal, which is part of an address.
 pub(super) fn signal(value: &Value) -> Result<String, String> {
     let name = text(value)?;
+    if matches!(name.as_str(), "." | "..") {
+        let got = quoted(&name);
+        return Err(format!("got {got}, which cannot be part of an address"));
+    }
     if !is_signal_name(&name) {
         let got = quoted(&name);
         return Err(format!(
             "got {got}, wanted 1 to 100 letters, digits, `_`, `.` and `-`"
         ));
-    }
-    if matches!(name.as_str(), "." | "..") {
-        let got = quoted(&name);
-        return Err(format!("got {got}, which cannot be part of an address"));
     }
     Ok(name)
 }

@@ -1,5 +1,6 @@
 //! What the tests stand on: the server, a sink for its calls, a plain HTTP client, a reader of its files.
 
+pub mod chance;
 pub mod eventually;
 pub mod files;
 pub mod http;
@@ -7,12 +8,14 @@ pub mod process;
 pub mod program;
 pub mod server;
 pub mod sink;
+pub mod tasks;
 
 pub use eventually::{check, eventually, throughout};
 pub use http::{Answer, Request};
-pub use program::{Settings, call, fail, program};
+pub use program::{Settings, call, child, fail, parallel, program, repeat, signal, sleep, value};
 pub use server::{Server, shared};
 pub use sink::Sink;
+pub use tasks::{child_id, time_ms};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;

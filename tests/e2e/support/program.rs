@@ -16,7 +16,35 @@ pub fn fail(kind: &str) -> Value {
     json!({ "do": "fail", "kind": kind, "message": "on purpose" })
 }
 
-/// Ways to finish a program.
+pub fn value(name: &str, value: impl Into<Value>) -> Value {
+    json!({ "do": "value", "name": name, "value": value.into() })
+}
+
+/// A step that sleeps for a duration.
+pub fn sleep(name: &str, time: &str) -> Value {
+    json!({ "do": "sleep", "name": name, "for": time })
+}
+
+/// A step that waits for a signal of its own name.
+pub fn signal(name: &str) -> Value {
+    json!({ "do": "signal", "name": name })
+}
+
+pub fn repeat(name: &str, times: u32, step: &Value) -> Value {
+    json!({ "do": "repeat", "name": name, "times": times, "step": step })
+}
+
+pub fn parallel<const N: usize>(name: &str, branches: [Vec<Value>; N]) -> Value {
+    let branches = Value::from(branches.map(Value::from).to_vec());
+    json!({ "do": "parallel", "name": name, "branches": branches })
+}
+
+/// A step that runs another program under a key of its own, and waits for its end.
+pub fn child(name: &str, key: &str, program: &Value) -> Value {
+    json!({ "do": "child", "name": name, "function": "lab", "key": key, "input": program })
+}
+
+/// Ways to finish a program or a step.
 pub trait Settings {
     /// Sets one number of the configuration.
     fn set(self, name: &str, value: impl Into<Value>) -> Self;
@@ -25,6 +53,10 @@ pub trait Settings {
     /// Short times: a lost lease is noticed after seven seconds. Not shorter, since a step that takes
     /// more than 2.4 s then has timed out, and a busy machine is slow.
     fn short(self) -> Self;
+    /// Sets a member of a step.
+    fn with(self, name: &str, value: impl Into<Value>) -> Self;
+    /// Has a call undone by a call of this URL, with the outcome as its body.
+    fn undo(self, url: String) -> Self;
 }
 
 impl Settings for Value {
@@ -43,5 +75,14 @@ impl Settings for Value {
             .set("slice_budget", "4s")
             .set("slice_cut", "5s")
             .set("lease", "7s")
+    }
+
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self[name] = value.into();
+        self
+    }
+
+    fn undo(self, url: String) -> Self {
+        self.with("undo", json!({ "url": url }))
     }
 }

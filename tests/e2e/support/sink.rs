@@ -7,13 +7,20 @@
 //! | `/status/N` | that status |
 //! | `/fail-then-ok/N` | 503 for the first N calls of this target, then 200 |
 //! | `/drop` | none: the work is done and the connection cut |
+//! | `/seq/A,B,…` | `A` to the first call of this target, `B` to the second, …; the last one from then on |
 //! | `/big/N` | 200 and N bytes of text |
 //! | `/echo` | 200 and the body and content type of the call |
+//! | `/shop/MS/NAME/…` | a payment and shop service, each POST after that time; see [`shop`] |
 //! | set by [`Sink::answers`] | those fields and bytes |
+//! | set by [`Sink::refuses`] | that status |
 //! | anything else | 200 |
+//!
+//! What a sequence is made of: a status; `drop`; `hold` (none, as long as the caller waits: the work is
+//! done and nobody knows); `busyN` and `busydateN` (429, and `Retry-After` as a number or as a date).
 
 use super::eventually::eventually;
 use super::http::latin1;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,9 +28,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Longest time that a call is held: no caller waits for so long.
+const HOLD: Duration = Duration::from_mins(2);
+
 /// One call that arrived.
 #[derive(Clone, Debug)]
 pub struct Call {
+    pub method: String,
     pub target: String,
     pub fields: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -41,10 +52,24 @@ impl Call {
             .find(|(n, _)| n.eq_ignore_ascii_case(name))
             .map(|(_, value)| value.as_str())
     }
+
+    /// The idempotency key that it carried.
+    #[track_caller]
+    pub fn key(&self) -> String {
+        let key = self.field("Idempotency-Key");
+        key.unwrap_or_else(|| panic!("{} came without a key", self.target))
+            .to_owned()
+    }
+
+    /// The body as JSON; `Null` if it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
 }
 
 #[derive(Clone)]
 struct Fixed {
+    status: u16,
     content_type: String,
     body: Vec<u8>,
 }
@@ -92,8 +117,19 @@ impl Sink {
     /// Sets what a target answers.
     pub fn answers(&self, target: &str, content_type: &str, body: impl Into<Vec<u8>>) {
         let fixed = Fixed {
+            status: 200,
             content_type: content_type.to_owned(),
             body: body.into(),
+        };
+        lock(&self.shared.fixed).insert(target.to_owned(), fixed);
+    }
+
+    /// Sets which status a target answers.
+    pub fn refuses(&self, target: &str, status: u16) {
+        let fixed = Fixed {
+            status,
+            content_type: "application/json".to_owned(),
+            body: b"{}".to_vec(),
         };
         lock(&self.shared.fixed).insert(target.to_owned(), fixed);
     }
@@ -110,6 +146,26 @@ impl Sink {
 
     pub fn count(&self, target: &str) -> usize {
         self.calls(target).len()
+    }
+
+    /// The idempotency keys of all calls of a target, in order.
+    #[track_caller]
+    pub fn keys(&self, target: &str) -> Vec<String> {
+        self.calls(target).iter().map(Call::key).collect()
+    }
+
+    /// Fails unless a target was called this often, each time with the same key. Gives the key.
+    #[track_caller]
+    pub fn assert_same_key(&self, target: &str, times: usize) -> String {
+        let keys = self.keys(target);
+        assert_eq!(keys.len(), times, "calls of {target}: {keys:?}");
+        assert!(keys.windows(2).all(|w| w[0] == w[1]), "{target}: {keys:?}");
+        keys.into_iter().next().unwrap_or_default()
+    }
+
+    /// Targets of all calls, in order.
+    pub fn order(&self) -> Vec<String> {
+        self.log().into_iter().map(|call| call.target).collect()
     }
 
     /// All calls, in order.
@@ -164,17 +220,70 @@ impl Drop for Sink {
 struct Reply {
     status: u16,
     content_type: String,
+    retry_after: Option<String>,
     body: Vec<u8>,
+}
+
+/// What becomes of a call.
+enum Fate {
+    Reply(Reply),
+    /// The connection is cut at once.
+    Drop,
+    /// There is no answer for as long as the caller waits.
+    Hold,
 }
 
 impl Reply {
     fn json(status: u16, body: &str) -> Self {
         Self {
             status,
+            retry_after: None,
             content_type: "application/json".to_owned(),
             body: body.as_bytes().to_vec(),
         }
     }
+
+    fn text(content_type: String, body: Vec<u8>) -> Self {
+        Self {
+            status: 200,
+            retry_after: None,
+            content_type,
+            body,
+        }
+    }
+}
+
+/// One part of a sequence.
+fn part(word: &str) -> Fate {
+    let seconds = |text: &str| text.parse::<i64>().unwrap_or(1);
+    if let Some(text) = word.strip_prefix("busydate") {
+        return Fate::Reply(Reply {
+            retry_after: Some(http_date(seconds(text))),
+            ..Reply::json(429, r#"{"ok":false}"#)
+        });
+    }
+    if let Some(text) = word.strip_prefix("busy") {
+        return Fate::Reply(Reply {
+            retry_after: Some(seconds(text).to_string()),
+            ..Reply::json(429, r#"{"ok":false}"#)
+        });
+    }
+    match word {
+        "drop" => Fate::Drop,
+        "hold" => Fate::Hold,
+        status => {
+            let status = status.parse().unwrap_or(500);
+            let body = format!(r#"{{"ok":{}}}"#, status < 300);
+            Fate::Reply(Reply::json(status, &body))
+        }
+    }
+}
+
+/// So many seconds from now, as HTTP writes dates.
+fn http_date(seconds: i64) -> String {
+    let now = jiff::Timestamp::now();
+    let at = jiff::Timestamp::from_second(now.as_second() + seconds).unwrap_or(now);
+    at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
@@ -195,45 +304,106 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
         call.ended = Some(Instant::now());
         call.hung_up = hung_up;
     };
-    let path = target.split('?').next().unwrap_or_default();
-    let mut parts = path.split('/').skip(1);
-    let (kind, number) = (parts.next().unwrap_or_default(), parts.next());
-    let number = number.and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
     let fixed = lock(&shared.fixed).get(&target).cloned();
-    let reply = match (fixed, kind) {
-        (Some(fixed), _) => Reply {
-            status: 200,
-            content_type: fixed.content_type,
-            body: fixed.body,
-        },
-        (None, "d") => {
-            if is_gone_within(stream, Duration::from_millis(number.into()))? {
-                end(true);
-                return Ok(());
-            }
-            Reply::json(200, r#"{"ok":true}"#)
-        }
-        (None, "drop") => {
+    let fate = if fixed.is_none() && target.starts_with("/shop/") {
+        shop_fate(stream, shared, index)?
+    } else {
+        fate(stream, &target, earlier, fixed, content_type, body)?
+    };
+    let reply = match fate {
+        Fate::Reply(reply) => reply,
+        Fate::Drop => {
             end(false);
             return Ok(());
         }
-        (None, "status") => Reply::json(u16::try_from(number).unwrap_or(500), r#"{"ok":null}"#),
-        (None, "fail-then-ok") if earlier < number as usize => Reply::json(503, r#"{"ok":false}"#),
-        (None, "big") => Reply {
-            status: 200,
-            content_type: "text/plain".to_owned(),
-            body: vec![b'x'; number as usize],
-        },
-        (None, "echo") => Reply {
-            status: 200,
-            content_type,
-            body,
-        },
-        (None, _) => Reply::json(200, r#"{"ok":true}"#),
+        Fate::Hold => {
+            is_gone_within(stream, HOLD)?;
+            end(true);
+            return Ok(());
+        }
     };
     // Logged before the answer can be seen, so that whoever has the answer finds the call ended.
     end(false);
     write_reply(stream, &reply)
+}
+
+/// What a target does; `earlier` calls of it came before.
+fn fate(
+    stream: &TcpStream,
+    target: &str,
+    earlier: usize,
+    fixed: Option<Fixed>,
+    content_type: String,
+    body: Vec<u8>,
+) -> io::Result<Fate> {
+    if let Some(fixed) = fixed {
+        return Ok(Fate::Reply(Reply {
+            status: fixed.status,
+            ..Reply::text(fixed.content_type, fixed.body)
+        }));
+    }
+    let path = target.split('?').next().unwrap_or_default();
+    let mut parts = path.split('/').skip(1);
+    let (kind, word) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
+    let number = word.parse::<u32>().unwrap_or(0);
+    Ok(Fate::Reply(match kind {
+        "d" => {
+            if is_gone_within(stream, Duration::from_millis(number.into()))? {
+                return Ok(Fate::Hold);
+            }
+            Reply::json(200, r#"{"ok":true}"#)
+        }
+        "drop" => return Ok(Fate::Drop),
+        "seq" => {
+            let words: Vec<&str> = word.split(',').collect();
+            return Ok(part(words[earlier.min(words.len() - 1)]));
+        }
+        "status" => Reply::json(u16::try_from(number).unwrap_or(500), r#"{"ok":null}"#),
+        "fail-then-ok" if earlier < number as usize => Reply::json(503, r#"{"ok":false}"#),
+        "big" => Reply::text("text/plain".to_owned(), vec![b'x'; number as usize]),
+        "echo" => Reply::text(content_type, body),
+        _ => Reply::json(200, r#"{"ok":true}"#),
+    }))
+}
+
+/// What the shop does with the call at `index`.
+fn shop_fate(stream: &TcpStream, shared: &Shared, index: usize) -> io::Result<Fate> {
+    let (reply, ms) = shop(&lock(&shared.calls)[..=index]);
+    let gone = is_gone_within(stream, Duration::from_millis(ms))?;
+    Ok(if gone { Fate::Hold } else { Fate::Reply(reply) })
+}
+
+/// What the shop answers to the last of these calls, and how long that takes. A POST makes one thing
+/// per key, at once; only its answer takes time. A GET asks for the thing that was made under a key.
+fn shop(calls: &[Call]) -> (Reply, u64) {
+    let Some((last, earlier)) = calls.split_last() else {
+        return (Reply::json(500, "{}"), 0);
+    };
+    let key_of = |call: &Call| {
+        let key = call.field("Idempotency-Key").unwrap_or_default();
+        key.trim_matches('"').to_owned()
+    };
+    let made = |key: &str| serde_json::json!({ "id": format!("id-{key}") }).to_string();
+    if last.method == "POST" {
+        let ms = last.target.split('/').nth(2).unwrap_or_default();
+        return (
+            Reply::json(201, &made(&key_of(last))),
+            ms.parse().unwrap_or(0),
+        );
+    }
+    let (target, key) = last.target.rsplit_once('/').unwrap_or_default();
+    let is_known = earlier
+        .iter()
+        .any(|call| call.method == "POST" && call.target == target && key_of(call) == key);
+    let (status, body) = if is_known {
+        (200, made(key))
+    } else {
+        (404, "{}".to_owned())
+    };
+    (Reply::json(status, &body), 0)
 }
 
 /// Waits; true as soon as the caller has closed the connection.
@@ -267,6 +437,7 @@ fn read_call(stream: &TcpStream) -> io::Result<Call> {
     let mut request = httparse::Request::new(&mut fields);
     request.parse(&head).map_err(io::Error::other)?;
     let mut call = Call {
+        method: request.method.unwrap_or_default().to_owned(),
         target: request.path.unwrap_or_default().to_owned(),
         fields: request
             .headers
@@ -286,8 +457,10 @@ fn read_call(stream: &TcpStream) -> io::Result<Call> {
 }
 
 fn write_reply(mut stream: &TcpStream, reply: &Reply) -> io::Result<()> {
+    let later = reply.retry_after.as_ref();
+    let later = later.map_or(String::new(), |at| format!("Retry-After: {at}\r\n"));
     let head = format!(
-        "HTTP/1.1 {} Sink\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {} Sink\r\nContent-Type: {}\r\n{later}Content-Length: {}\r\nConnection: close\r\n\r\n",
         reply.status,
         reply.content_type,
         reply.body.len()
