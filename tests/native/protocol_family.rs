@@ -178,7 +178,8 @@ fn deleting_a_child_does_not_keep_its_tombstone_waiting() {
     let placed = crate::protocol_fixture::tombstone(&object);
     let out = object.at(T0 + 6, Event::TombstoneAcked(placed));
     assert!(is_unchanged(&out));
-    let at = object.alarm.expect("set");
+    let at = object.task().debts.next_ms;
+    object.ring_until(at - 1);
     let out = object.alarm(at);
     assert_eq!(out.effects[0], Effect::PayDebts);
     assert!(

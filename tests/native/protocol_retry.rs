@@ -123,6 +123,7 @@ fn what_failed_for_now_goes_on_in_the_same_generation() {
     let plan = plan(&out);
     assert_eq!((plan.new_generation, plan.new_keys), (false, false));
     assert_eq!(names(&plan.kept), ["a", "b"]);
+    assert_eq!(names(&plan.again), ["pay"]);
     let task = object.task();
     assert_eq!(task.generation, before.generation);
     assert_eq!(task.state, State::Suspended(Waiting::Ready));
@@ -130,7 +131,8 @@ fn what_failed_for_now_goes_on_in_the_same_generation() {
         (task.attempts, task.revivals, task.expires_ms),
         (0, 0, None)
     );
-    assert!(matches!(out.effects[0], Effect::Dispatch { hop: 0, .. }));
+    let dispatch = |e: &Effect| matches!(e, Effect::Dispatch { hop: 0, .. });
+    assert!(out.effects.iter().any(dispatch));
     let holder = object.claimed(T0 + 11, "b");
     assert_eq!((holder.attempt, holder.resumed), (1, true));
 }
@@ -173,17 +175,8 @@ fn from_a_step_everything_behind_it_is_done_again() {
         ("pay", vec!["a", "b"], vec!["pay"]),
     ] {
         for mut object in [for_good(), resumable()] {
-            let has_pay = object.outcome("pay").is_some();
-            if step == "pay" && !has_pay {
-                continue;
-            }
             let plan = plan(&object.retry(T0 + 10, from("r", step)));
             assert_eq!(names(&plan.kept), kept);
-            let again: Vec<&str> = again
-                .iter()
-                .copied()
-                .filter(|s| has_pay || *s != "pay")
-                .collect();
             assert_eq!(names(&plan.again), again);
             assert!(plan.new_generation && plan.new_keys);
             assert_eq!(object.journal().len(), kept.len());
