@@ -30,6 +30,7 @@ mod lab_run_undo;
 #[cfg(feature = "lab")]
 mod lab_run_waits;
 mod payment;
+mod previous;
 mod protocol_cancel;
 mod protocol_family;
 mod protocol_fixture;
