@@ -114,11 +114,9 @@ fn strip(task: &mut Task) -> Vec<Effect> {
     task.undone = None;
     task.unread.clear();
     task.children.clear();
-    // Whoever waits for its end finds that it is gone.
-    task.debts.list.retain(|d| matches!(d, Debt::Cancel(_)));
-    // A parent that waits finds out by looking.
+    // A parent that waits finds out by looking; a child that is to be cancelled would not.
     task.parents.clear();
-    task.debts.list.clear();
+    task.debts.list.retain(|d| matches!(d, Debt::Cancel(_)));
     if had_payload {
         vec![Effect::DropPayload]
     } else {

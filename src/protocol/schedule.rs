@@ -125,8 +125,8 @@ pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition 
     }
     let owes = !task.debts.list.is_empty();
     // What has ended and owes something waits for nothing but that.
-    let ended = task.has_ended() || dead;
-    let over = ended && owes && own_due_ms(&task) <= moment.ms;
+    let late = task.has_ended() && own_due_ms(&task) <= moment.ms;
+    let over = owes && (dead || late);
     let mut next = if over { NEVER_MS } else { own_due_ms(&task) };
     // Should a try not be heard of, the alarm tries again.
     let again = moment.ms + 2 * limits::FLUSH_TIMEOUT_MS;

@@ -30,12 +30,17 @@ mod lab_run_undo;
 #[cfg(feature = "lab")]
 mod lab_run_waits;
 mod payment;
+mod previous;
+mod protocol_cancel;
+mod protocol_family;
 mod protocol_fixture;
 mod protocol_outbox;
 mod protocol_props;
+mod protocol_retry;
 mod protocol_scenarios;
 mod protocol_slices;
 mod protocol_table;
+mod protocol_undo;
 mod protocol_waits;
 mod protocol_watch;
 mod protocol_words;

@@ -9,7 +9,7 @@ use onceward::protocol::{
 use onceward::store::cells::{Cells, MemoryCells};
 use onceward::store::commit::{Committed, Decided, decide, write};
 use onceward::store::journal::{Purpose, page};
-use onceward::types::{Answer, Failure, Input, Policy, StepId, TaskKey, TaskKind, Token};
+use onceward::types::{Answer, Failure, Input, Policy, StepId, TaskId, TaskKey, TaskKind, Token};
 
 /// The first moment of every scenario.
 pub const T0: u64 = 1_000_000_000;
@@ -396,6 +396,18 @@ pub fn intent(name: &str) -> StepRecord {
         ..Open::default()
     };
     undoable(name, Outcome::Open(Box::new(open)))
+}
+
+/// The record of a child that has been accepted.
+pub fn child_record(name: &str, task_id: TaskId) -> StepRecord {
+    let open = Open {
+        child: Some(task_id),
+        ..Open::default()
+    };
+    StepRecord {
+        kind: Kind::Child,
+        ..step(name, Outcome::Open(Box::new(open)))
+    }
 }
 
 /// What came of undoing a step.

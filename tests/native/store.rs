@@ -3,8 +3,8 @@
 use onceward::http::object_call::Frame;
 use onceward::limits;
 use onceward::protocol::{
-    Begin, Effect, Event, Finish, Moment, Outcome, Proof, Record, Reply, SCHEMA, StepRecord,
-    Verdict,
+    Begin, Cursor, Effect, Event, Finish, Kind, Moment, NextInput, Outcome, Proof, Record, Reply,
+    SCHEMA, Skip, StepRecord, UndoPlan, Verdict,
 };
 use onceward::store::cells::{CellError, Cells, MemoryCells};
 use onceward::store::commit::{CommitError, Committed, Stored, commit};
@@ -259,6 +259,154 @@ fn a_long_journal_comes_in_pages_without_gap_or_double() {
             .copied()
             .eq(0..u32::try_from(total).expect("small"))
     );
+}
+
+fn records(cells: &MemoryCells, proof: &Proof, steps: Vec<StepRecord>) {
+    for steps in steps.chunks(limits::MAX_RECORDS_PER_CALL) {
+        let record = Record {
+            proof: proof.clone(),
+            steps: steps.to_vec(),
+            known: Vec::new(),
+            cursor: None,
+            known_cursor: None,
+        };
+        step(cells, Event::Record(Box::new(record)), 1_010);
+    }
+}
+
+fn pages(cells: &MemoryCells, purpose: Purpose) -> (Vec<StepRecord>, usize) {
+    let (mut all, mut after, mut count) = (Vec::new(), None, 0);
+    loop {
+        let (page, more) = journal::page(cells, id(), purpose, after.as_deref()).expect("readable");
+        assert!(page.len() <= limits::JOURNAL_PAGE);
+        all.extend(page);
+        count += 1;
+        match more {
+            Some(next) => after = Some(next),
+            None => return (all, count),
+        }
+    }
+}
+
+fn numbered(name: &str, numbers: std::ops::Range<u32>) -> Vec<StepRecord> {
+    let one = |n| StepRecord {
+        id: StepId::new("", name, n),
+        ..record(name, "1")
+    };
+    numbers.map(one).collect()
+}
+
+fn can_be_undone(records: Vec<StepRecord>) -> Vec<StepRecord> {
+    let undo = UndoPlan {
+        handler: "refund".into(),
+        input: "{}".into(),
+        key: String::new(),
+    };
+    let with = |record| StepRecord {
+        undo: Some(undo.clone()),
+        ..record
+    };
+    records.into_iter().map(with).collect()
+}
+
+#[test]
+fn pages_go_over_the_areas_of_a_journal_without_gap_or_double() {
+    let cells = MemoryCells::default();
+    let proof = proof(&step(&cells, begin(Vec::new()), 1_000));
+    let page = u32::try_from(limits::JOURNAL_PAGE).expect("small");
+    for plain in [0, 1, page - 1, page, page + 1] {
+        let cells = cells.clone();
+        records(&cells, &proof, numbered("s", 0..plain));
+        records(&cells, &proof, can_be_undone(numbered("u", 0..page + 3)));
+        let undo = StepRecord {
+            kind: Kind::Undo,
+            id: StepId::new("%undo/0", "u", 0),
+            ..record("u", "1")
+        };
+        records(&cells, &proof, vec![undo]);
+        let (replay, _) = pages(&cells, Purpose::Replay);
+        assert_eq!(replay.len(), (plain + page + 3) as usize);
+        let (undoing, _) = pages(&cells, Purpose::Undoing);
+        assert_eq!(undoing.len(), page as usize + 4);
+        let (shown, _) = pages(&cells, Purpose::Show);
+        assert_eq!(shown.len(), (plain + page + 4) as usize);
+        let mut ids: Vec<_> = shown.iter().map(|r| (r.kind as u8, r.id.clone())).collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), shown.len());
+    }
+}
+
+#[test]
+fn what_lies_before_the_saved_cursor_is_kept_and_not_visited() {
+    let cells = MemoryCells::default();
+    let proof = proof(&step(&cells, begin(Vec::new()), 1_000));
+    records(&cells, &proof, numbered("other", 0..3));
+    records(&cells, &proof, numbered("page", 0..2_000));
+    records(&cells, &proof, can_be_undone(numbered("paid", 0..5)));
+    let skip = |name: &str, from, to| Skip {
+        branch: String::new(),
+        name: name.into(),
+        from,
+        to,
+    };
+    let save = Record {
+        proof: proof.clone(),
+        steps: Vec::new(),
+        known: Vec::new(),
+        cursor: Some(Cursor {
+            fence: 0,
+            n: 1,
+            text: "1990".into(),
+            skips: vec![
+                skip("page", 0, 1_990),
+                skip("paid", 1, 3),
+                skip("none", 0, 9),
+            ],
+        }),
+        known_cursor: None,
+    };
+    step(&cells, Event::Record(Box::new(save)), 1_020);
+    let (replay, count) = pages(&cells, Purpose::Replay);
+    assert_eq!((replay.len(), count), (3 + 10 + 3, 1));
+    assert!(
+        replay
+            .iter()
+            .all(|r| r.id.name != "page" || r.id.occurrence >= 1_990)
+    );
+    let (shown, _) = pages(&cells, Purpose::Show);
+    assert_eq!(shown.len(), 3 + 2_000 + 5);
+    let (undoing, _) = pages(&cells, Purpose::Undoing);
+    assert_eq!(
+        undoing.len(),
+        5,
+        "what can be undone is undone, wherever it lies"
+    );
+    let saved = journal::cursor(&cells, id())
+        .expect("readable")
+        .expect("there");
+    assert_eq!((saved.fence, saved.text.as_str()), (1, "1990"));
+}
+
+#[test]
+fn a_body_that_moves_into_the_row_leaves_no_cell_behind() {
+    let large = vec![1; limits::INLINE_BYTES + 1];
+    let cells = MemoryCells::default();
+    let begun = step(&cells, begin(large), 1_000);
+    let failed = Finish {
+        verdict: Verdict::ContinueAs(NextInput {
+            body: b"small".to_vec(),
+        }),
+        ..match finish(proof(&begun), Vec::new(), Vec::new()) {
+            Event::Finish(finish) => *finish,
+            other => panic!("{other:?}"),
+        }
+    };
+    let out = step(&cells, Event::Finish(Box::new(failed)), 1_010);
+    let stored = out.stored.expect("kept");
+    assert_eq!(stored.input_body(&cells), Ok(b"small".to_vec()));
+    assert_eq!(stored.input_headers.get("content-type"), Some("image/png"));
+    assert_eq!(cells.names(), [format!("{}/head", id())]);
 }
 
 /// Cells that fail at the n-th write.
