@@ -16,3 +16,7 @@ pub mod platform;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use function::testing;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/functions.md")]
+struct FunctionsPage;

@@ -262,7 +262,7 @@ impl Driver {
             let waits = run.waits.borrow();
             if !waits.is_empty() {
                 let waits = waits.values().map(|(wait, _)| wait.clone());
-                return Some(Turn::Suspend(waits.take(limits::MAX_WAITS).collect()));
+                return Some(Turn::Suspend(waits.collect()));
             }
         }
         (self.recording.is_none() && unrecorded).then_some(Turn::Record)

@@ -52,6 +52,9 @@ pub(super) struct Run {
     pub(super) recording: Cell<bool>,
     /// Those who wait until everything is recorded.
     pub(super) barrier: RefCell<Vec<oneshot::Sender<()>>>,
+    /// Steps met in this generation, and bytes on record that a run has to read.
+    pub(super) steps: Cell<u32>,
+    state_bytes: Cell<usize>,
     /// Steps started, and requests and messages sent in this slice.
     started: Cell<u32>,
     pub(super) subrequests: Cell<u32>,
@@ -93,6 +96,7 @@ impl Run {
         let (undoable, journal): (Vec<_>, Vec<_>) = journal
             .into_iter()
             .partition(|r| claimed.undoing && r.kind != Kind::Undo);
+        let state_bytes = journal.iter().map(size_of_record).sum();
         Self {
             host,
             task_id,
@@ -113,6 +117,8 @@ impl Run {
             recording: Cell::new(false),
             barrier: RefCell::default(),
             started: Cell::new(0),
+            steps: Cell::new(0),
+            state_bytes: Cell::new(state_bytes),
             subrequests: Cell::new(0),
             fetches: Cell::new(0),
             wants_suspend: Cell::new(false),
@@ -129,6 +135,11 @@ impl Run {
             draws: RefCell::default(),
             claimed,
         }
+    }
+
+    /// Steps and waits under way.
+    pub(super) fn fan_out(&self) -> usize {
+        self.under_way.borrow().len() + self.waits.borrow().len()
     }
 
     /// Whether a step or a wait is under way.
@@ -175,16 +186,28 @@ impl Run {
         fresh.then(|| UnderWay(Rc::clone(self), place))
     }
 
+    /// True if there is room on record for so many bytes more.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.state_bytes.get().saturating_add(bytes) <= limits::MAX_STATE_BYTES
+    }
+
     /// Keeps a record for the next message to the object.
     pub(super) fn keep(&self, record: StepRecord) {
+        let bytes = self.state_bytes.get() + size_of_record(&record);
+        self.state_bytes.set(bytes);
         let place = self.place.get();
         self.place.set(place + 1);
         if matches!(record.outcome, Outcome::Value(_)) && record.kind != Kind::Now {
             self.progressed.set(true);
         }
         let mut unrecorded = self.unrecorded.borrow_mut();
-        // Of one step only the latest counts.
-        unrecorded.retain(|r| r.id != record.id);
+        // Of one step only the latest counts; what came before it is open, and there are few of those.
+        let earlier = unrecorded
+            .iter()
+            .rposition(|r| !r.outcome.is_settled() && r.id == record.id);
+        if let Some(at) = earlier {
+            unrecorded.remove(at);
+        }
         unrecorded.push(StepRecord { place, ..record });
     }
 
@@ -277,6 +300,16 @@ impl Run {
             futures::future::Either::Right(((), _)) => None,
         }
     }
+}
+
+/// Bytes that a record adds to what a run has to read, but for its names.
+fn size_of_record(record: &StepRecord) -> usize {
+    let outcome = match &record.outcome {
+        Outcome::Value(text) => text.len(),
+        Outcome::Failed(failure) => failure.message.len(),
+        Outcome::Open(_) => 0,
+    };
+    outcome + record.undo.as_ref().map_or(0, |undo| undo.input.len())
 }
 
 /// Something under way that must not be cut off by a suspension.

@@ -6,6 +6,7 @@ mod github_event;
 mod inbox;
 #[cfg(feature = "lab")]
 mod lab;
+mod payment;
 
 use crate::function::Function;
 
@@ -20,6 +21,7 @@ pub fn all() -> Vec<Function> {
         github_event::function(),
         inbox::function(),
         echo::function(),
+        payment::function(),
         #[cfg(feature = "lab")]
         lab::function(),
     ]

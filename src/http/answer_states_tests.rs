@@ -34,7 +34,11 @@ fn object(state: State, answer: Option<Answer>) -> protocol::Standing {
         cancel: None,
         unread: 0,
     };
-    protocol::Standing { summary, answer }
+    protocol::Standing {
+        summary,
+        answer,
+        began: false,
+    }
 }
 
 fn waits(waits: Vec<WaitFor>) -> State {

@@ -31,6 +31,7 @@ fn standing(state: State) -> Box<Standing> {
         unread: 0,
     };
     Box::new(Standing {
+        began: false,
         summary,
         answer: None,
     })

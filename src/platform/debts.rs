@@ -100,6 +100,7 @@ fn end(desk: &Desk, stored: &Stored, parent: &Parent) -> Option<Call> {
         answer.body = stored.answer_body(&desk.storage).ok()?;
     }
     let outcome = outcome_of(&Standing {
+        began: false,
         summary: Summary::of(task),
         answer,
     })?;

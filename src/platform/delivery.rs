@@ -164,13 +164,14 @@ impl Delivery<'_> {
         self.admitted.prefer.wait_ms().is_some() && standing.summary.is_moving(clock::now_ms())
     }
 
-    /// A duplicate: what the object said may already be the end.
+    /// A duplicate, or the first delivery of a task whose slices others start: what the object said may already be the end.
     async fn joined(self, standing: Standing) -> Answer {
         let moving = standing.summary.is_moving(clock::now_ms());
+        let replayed = !standing.began;
         if !moving || self.left_ms() == 0 {
-            return self.answer(&standing, true);
+            return self.answer(&standing, replayed);
         }
-        self.wait(true).await
+        self.wait(replayed).await
     }
 
     /// Looks at the task until it ends or time is up, each time for as long as an object may be kept.

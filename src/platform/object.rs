@@ -233,12 +233,20 @@ impl TaskObject {
             && let Some(op) = &asked.begin_op
         {
             let began = step.stored.as_ref().and_then(|s| s.task.begin_op.as_ref());
-            if began != Some(op) {
+            let own = began == Some(op);
+            if !own {
                 self.desk.duplicates.set(self.desk.duplicates.get() + 1);
             }
-            if standing.summary.is_moving(clock::now_ms()) && asked.wait_ms > 0 {
-                return Ok(self.look(id, asked.wait_ms, Expiry::Passed).await);
+            let moving = standing.summary.is_moving(clock::now_ms());
+            let mut reply = if moving && asked.wait_ms > 0 {
+                self.look(id, asked.wait_ms, Expiry::Passed).await
+            } else {
+                self.told(step.reply, step.stored.as_ref(), &asked)
+            };
+            if let Told::Stands(standing) = &mut reply.told {
+                standing.began = own;
             }
+            return Ok(reply);
         }
         Ok(self.told(step.reply, step.stored.as_ref(), &asked))
     }
@@ -292,7 +300,11 @@ impl TaskObject {
             None => Vec::new(),
         };
         Reply {
-            told: told(Box::new(Standing { summary, answer })),
+            told: told(Box::new(Standing {
+                summary,
+                answer,
+                began: false,
+            })),
             body,
         }
     }
@@ -367,6 +379,7 @@ impl TaskObject {
                 repeated,
                 standing: stored.map(|stored| {
                     Box::new(Standing {
+                        began: false,
                         summary: self.summary(stored),
                         answer: None,
                     })

@@ -128,8 +128,14 @@ fn again(mut task: Task, retry: Retry, moment: &Moment) -> Transition {
 fn begins_with(task: &Task, retry: &Retry) -> Option<Option<(u64, u32)>> {
     if let Some(from) = &retry.from {
         let mut steps = retry.journal.iter().filter(|r| r.kind != Kind::Undo);
-        let found = steps.find(|r| r.id.to_string() == *from)?;
-        return Some(Some((found.fence, found.place)));
+        let found = steps.find(|r| r.id.to_string() == *from);
+        let failed = task.failure.as_ref().and_then(|f| f.step.as_ref());
+        return match found {
+            Some(found) => Some(Some((found.fence, found.place))),
+            // What failed may have no record any more: everything else is kept then.
+            None if failed.is_some_and(|f| f.to_string() == *from) => Some(None),
+            None => None,
+        };
     }
     if task.undone.is_some() || retry.input.is_some() {
         return Some(Some((0, 0)));
@@ -148,14 +154,20 @@ fn plan(task: &Task, retry: &Retry, from: Option<(u64, u32)>) -> Plan {
     let mut records: Vec<&StepRecord> = steps.collect();
     records.sort_by_key(|r| (r.fence, r.place));
     let (again, kept): (Vec<_>, Vec<_>) = records.into_iter().partition(|r| redone(r));
-    let ids = |records: Vec<&StepRecord>| records.into_iter().map(|r| r.id.clone()).collect();
+    let ids = |records: Vec<&StepRecord>| -> Vec<StepId> {
+        records.into_iter().map(|r| r.id.clone()).collect()
+    };
+    let mut again = ids(again);
+    // What failed resumably has no record any more.
+    let open = failed.filter(|f| !retry.journal.iter().any(|r| r.id == **f));
+    again.extend(open.cloned());
     let resumes = !matches!(task.state, State::Failed { resumable: false })
         && task.undone.is_none()
         && retry.from.is_none()
         && retry.input.is_none();
     Plan {
         kept: ids(kept),
-        again: ids(again),
+        again,
         new_generation: !resumes,
         new_keys: !resumes && !retry.same_keys,
         standing: None,

@@ -116,6 +116,9 @@ pub struct Standing {
     pub summary: Summary,
     /// Status and headers of the stored answer, once the task is final; the body is kept beside.
     pub answer: Option<Answer>,
+    /// Whether the delivery that is told this began or revived the task itself; set by the object.
+    #[serde(default)]
+    pub began: bool,
 }
 
 impl Standing {
@@ -124,6 +127,7 @@ impl Standing {
         Self {
             summary: Summary::of(task),
             answer: task.answer.clone().filter(|_| task.answers()),
+            began: false,
         }
     }
 }

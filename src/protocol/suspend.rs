@@ -10,7 +10,6 @@ use super::mailbox::{self, Letter};
 use super::summary::Standing;
 use super::task::{State, Task};
 use super::waits::{Wait, Waiting, has_slept, is_due};
-use crate::limits;
 use crate::types::Failure;
 
 pub(super) fn suspend(mut task: Task, suspend: Suspend, moment: &Moment) -> Transition {
@@ -160,7 +159,6 @@ fn wait(
         };
         return Transition::put(task, effects, reply);
     }
-    waits.truncate(limits::MAX_WAITS);
     named(task, Waiting::For(waits), progress, effects, moment)
 }
 

@@ -29,12 +29,14 @@ mod lab_run_save;
 mod lab_run_undo;
 #[cfg(feature = "lab")]
 mod lab_run_waits;
+mod payment;
 mod protocol_fixture;
 mod protocol_outbox;
 mod protocol_props;
 mod protocol_scenarios;
 mod protocol_slices;
 mod protocol_table;
+mod protocol_waits;
 mod protocol_watch;
 mod protocol_words;
 mod protocol_world;

@@ -2,8 +2,9 @@
 
 use onceward::http::object_call::Frame;
 use onceward::protocol::{
-    Begin, Claim, Claimed, Effect, Event, Finish, Moment, Next, Outcome, Proof, Record, Reply,
-    StepRecord, Suspend, Task, Transition, Verdict, Version,
+    Begin, Claim, Claimed, Effect, Event, Finish, Kind, Moment, Next, Open, Outcome, Proof, Record,
+    Reply, Retry, Signal, StepRecord, Suspend, Task, Transition, UndoPlan, Verdict, Version, Wait,
+    WaitFor,
 };
 use onceward::store::cells::{Cells, MemoryCells};
 use onceward::store::commit::{Committed, Decided, decide, write};
@@ -75,6 +76,8 @@ pub struct Object {
     /// What is stored. A scenario may change it between two events.
     pub task: Option<Task>,
     stored: Option<Task>,
+    /// When the alarm rings.
+    pub alarm: Option<u64>,
     pub cells: MemoryCells,
     /// All effects so far, of the last event at the end.
     pub effects: Vec<Effect>,
@@ -98,6 +101,9 @@ impl Object {
         {
             put_head(&self.cells, task);
         }
+        if matches!(event, Event::AlarmFired) {
+            self.alarm = None;
+        }
         let out = decided(&self.cells, event, moment);
         let committed = written(&self.cells, &out);
         self.puts += usize::from(committed.put);
@@ -108,6 +114,7 @@ impl Object {
         };
         self.stored.clone_from(&self.task);
         let out = out.transition;
+        self.alarm = alarms(&out.effects).last().copied().or(self.alarm);
         self.effects.extend(out.effects.clone());
         out
     }
@@ -148,6 +155,56 @@ impl Object {
 
     pub fn suspend(&mut self, ms: u64, op: &str, claimed: &Claimed, moved: bool) -> Transition {
         self.at(ms, Event::Suspend(Box::new(suspend(op, claimed, moved))))
+    }
+
+    /// Asks for what the function waits for; `n` counts these within the lease.
+    pub fn wait(
+        &mut self,
+        ms: u64,
+        (op, n): (&str, u32),
+        claimed: &Claimed,
+        waits: Vec<Wait>,
+    ) -> Transition {
+        let suspend = Suspend {
+            n,
+            waits,
+            ..suspend(op, claimed, false)
+        };
+        self.at(ms, Event::Suspend(Box::new(suspend)))
+    }
+
+    pub fn signal(&mut self, ms: u64, name: &str, id: &str, value: &str) -> Transition {
+        self.at(ms, Event::Signal(Box::new(signal(name, id, value))))
+    }
+
+    pub fn cancel(&mut self, ms: u64, op: &str) -> Transition {
+        self.at(ms, Event::Cancel { op: op.to_owned() })
+    }
+
+    pub fn undo(&mut self, ms: u64, op: &str) -> Transition {
+        self.at(ms, Event::Undo { op: op.to_owned() })
+    }
+
+    pub fn retry(&mut self, ms: u64, retry: Retry) -> Transition {
+        self.at(ms, Event::Retry(Box::new(retry)))
+    }
+
+    /// The outcome on record of a step.
+    pub fn outcome(&self, name: &str) -> Option<Outcome> {
+        let journal = self.journal();
+        let found = journal.iter().find(|r| r.id.name == name);
+        found.map(|record| record.outcome.clone())
+    }
+
+    /// Rings whenever the alarm is set, until this time.
+    pub fn ring_until(&mut self, ms: u64) {
+        while let Some(at) = self.alarm.filter(|at| *at <= ms) {
+            self.alarm(at);
+            assert!(
+                self.alarm.is_none_or(|next| next > at),
+                "it rings in a circle"
+            );
+        }
     }
 
     pub fn finish(&mut self, ms: u64, op: &str, proof: &Proof, verdict: Verdict) -> Transition {
@@ -281,6 +338,72 @@ pub fn put_head(cells: &MemoryCells, task: &Task) {
     head["task"] = serde_json::to_value(task).expect("a task has a JSON form");
     frame.head = head.to_string().into_bytes();
     cells.put(&cell, &frame.encode()).expect("written");
+}
+
+pub fn id(name: &str) -> StepId {
+    StepId::new("", name, 0)
+}
+
+pub fn wait_for(name: &str, what: WaitFor) -> Wait {
+    Wait { id: id(name), what }
+}
+
+/// A step `name` that sleeps.
+pub fn sleep(name: &str, due_ms: u64) -> Wait {
+    wait_for(name, WaitFor::Sleep { due_ms })
+}
+
+/// A step that waits for the signal of the same name.
+pub fn signal_wait(name: &str, due_ms: Option<u64>) -> Wait {
+    let what = WaitFor::Signal {
+        name: name.to_owned(),
+        due_ms,
+    };
+    wait_for(name, what)
+}
+
+pub fn signal(name: &str, id: &str, value: &str) -> Signal {
+    Signal {
+        name: name.to_owned(),
+        id: id.to_owned(),
+        outcome: Outcome::Value(value.to_owned()),
+        generation: None,
+        known: None,
+    }
+}
+
+/// A step that can be undone.
+pub fn undoable(name: &str, outcome: Outcome) -> StepRecord {
+    StepRecord {
+        undo: Some(UndoPlan {
+            handler: "refund".to_owned(),
+            input: "{}".to_owned(),
+            key: String::new(),
+        }),
+        ..step(name, outcome)
+    }
+}
+
+/// A step that can be undone and has been done.
+pub fn done(name: &str) -> StepRecord {
+    undoable(name, Outcome::Value("1".to_owned()))
+}
+
+/// What is recorded before a step that can be undone.
+pub fn intent(name: &str) -> StepRecord {
+    let open = Open {
+        in_flight: true,
+        ..Open::default()
+    };
+    undoable(name, Outcome::Open(Box::new(open)))
+}
+
+/// What came of undoing a step.
+pub fn undo_record(name: &str, outcome: Outcome) -> StepRecord {
+    StepRecord {
+        kind: Kind::Undo,
+        ..StepRecord::new(StepId::new("%undo/0", name, 0), outcome)
+    }
 }
 
 pub fn claimed(out: &Transition) -> Claimed {

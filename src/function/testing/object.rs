@@ -50,6 +50,7 @@ impl Object {
     pub(super) fn standing(&self) -> Option<Standing> {
         let task = self.task()?;
         let mut standing = Standing {
+            began: false,
             summary: Summary::of(&task),
             answer: task.answer.clone().filter(|_| task.answers()),
         };

@@ -10,7 +10,9 @@
 //! | `/seq/A,B,…` | `A` to the first call of this target, `B` to the second, …; the last one from then on |
 //! | `/big/N` | 200 and N bytes of text |
 //! | `/echo` | 200 and the body and content type of the call |
+//! | `/shop/MS/NAME/…` | a payment and shop service, each POST after that time; see [`shop`] |
 //! | set by [`Sink::answers`] | those fields and bytes |
+//! | set by [`Sink::refuses`] | that status |
 //! | anything else | 200 |
 //!
 //! What a sequence is made of: a status; `drop`; `hold` (none, as long as the caller waits: the work is
@@ -32,6 +34,7 @@ const HOLD: Duration = Duration::from_mins(2);
 /// One call that arrived.
 #[derive(Clone, Debug)]
 pub struct Call {
+    pub method: String,
     pub target: String,
     pub fields: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -66,6 +69,7 @@ impl Call {
 
 #[derive(Clone)]
 struct Fixed {
+    status: u16,
     content_type: String,
     body: Vec<u8>,
 }
@@ -113,8 +117,19 @@ impl Sink {
     /// Sets what a target answers.
     pub fn answers(&self, target: &str, content_type: &str, body: impl Into<Vec<u8>>) {
         let fixed = Fixed {
+            status: 200,
             content_type: content_type.to_owned(),
             body: body.into(),
+        };
+        lock(&self.shared.fixed).insert(target.to_owned(), fixed);
+    }
+
+    /// Sets which status a target answers.
+    pub fn refuses(&self, target: &str, status: u16) {
+        let fixed = Fixed {
+            status,
+            content_type: "application/json".to_owned(),
+            body: b"{}".to_vec(),
         };
         lock(&self.shared.fixed).insert(target.to_owned(), fixed);
     }
@@ -290,7 +305,12 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
         call.hung_up = hung_up;
     };
     let fixed = lock(&shared.fixed).get(&target).cloned();
-    let reply = match fate(stream, &target, earlier, fixed, content_type, body)? {
+    let fate = if fixed.is_none() && target.starts_with("/shop/") {
+        shop_fate(stream, shared, index)?
+    } else {
+        fate(stream, &target, earlier, fixed, content_type, body)?
+    };
+    let reply = match fate {
         Fate::Reply(reply) => reply,
         Fate::Drop => {
             end(false);
@@ -317,7 +337,10 @@ fn fate(
     body: Vec<u8>,
 ) -> io::Result<Fate> {
     if let Some(fixed) = fixed {
-        return Ok(Fate::Reply(Reply::text(fixed.content_type, fixed.body)));
+        return Ok(Fate::Reply(Reply {
+            status: fixed.status,
+            ..Reply::text(fixed.content_type, fixed.body)
+        }));
     }
     let path = target.split('?').next().unwrap_or_default();
     let mut parts = path.split('/').skip(1);
@@ -344,6 +367,43 @@ fn fate(
         "echo" => Reply::text(content_type, body),
         _ => Reply::json(200, r#"{"ok":true}"#),
     }))
+}
+
+/// What the shop does with the call at `index`.
+fn shop_fate(stream: &TcpStream, shared: &Shared, index: usize) -> io::Result<Fate> {
+    let (reply, ms) = shop(&lock(&shared.calls)[..=index]);
+    let gone = is_gone_within(stream, Duration::from_millis(ms))?;
+    Ok(if gone { Fate::Hold } else { Fate::Reply(reply) })
+}
+
+/// What the shop answers to the last of these calls, and how long that takes. A POST makes one thing
+/// per key, at once; only its answer takes time. A GET asks for the thing that was made under a key.
+fn shop(calls: &[Call]) -> (Reply, u64) {
+    let Some((last, earlier)) = calls.split_last() else {
+        return (Reply::json(500, "{}"), 0);
+    };
+    let key_of = |call: &Call| {
+        let key = call.field("Idempotency-Key").unwrap_or_default();
+        key.trim_matches('"').to_owned()
+    };
+    let made = |key: &str| serde_json::json!({ "id": format!("id-{key}") }).to_string();
+    if last.method == "POST" {
+        let ms = last.target.split('/').nth(2).unwrap_or_default();
+        return (
+            Reply::json(201, &made(&key_of(last))),
+            ms.parse().unwrap_or(0),
+        );
+    }
+    let (target, key) = last.target.rsplit_once('/').unwrap_or_default();
+    let is_known = earlier
+        .iter()
+        .any(|call| call.method == "POST" && call.target == target && key_of(call) == key);
+    let (status, body) = if is_known {
+        (200, made(key))
+    } else {
+        (404, "{}".to_owned())
+    };
+    (Reply::json(status, &body), 0)
 }
 
 /// Waits; true as soon as the caller has closed the connection.
@@ -377,6 +437,7 @@ fn read_call(stream: &TcpStream) -> io::Result<Call> {
     let mut request = httparse::Request::new(&mut fields);
     request.parse(&head).map_err(io::Error::other)?;
     let mut call = Call {
+        method: request.method.unwrap_or_default().to_owned(),
         target: request.path.unwrap_or_default().to_owned(),
         fields: request
             .headers
