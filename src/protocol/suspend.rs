@@ -46,13 +46,13 @@ pub(super) fn suspend(mut task: Task, suspend: Suspend, moment: &Moment) -> Tran
         let waited = |r: &StepRecord| suspend.waits.iter().any(|wait| wait.id == r.id);
         let known = suspend.known.into_iter();
         let there = known.filter(|r| waited(r) && r.outcome.is_settled());
-        let wanted = Wanted {
+        let asked = Wanted {
             there: there.collect(),
             waits: suspend.waits,
             letters: suspend.letters,
             n: suspend.n,
         };
-        return wait(task, wanted, progress, effects, moment);
+        return wait(task, asked, progress, effects, moment);
     }
     if let Some(mismatch) = suspend.mismatch {
         let waiting = Waiting::CodeChanged(mismatch);

@@ -228,8 +228,8 @@ fn wishes_that_make_no_sense_are_refused_and_change_nothing() {
     }
     let named = shared().retry(&failed.id, &json!({ "from": "nobody" }));
     let detail = named.json()["errors"][0]["detail"].clone();
-    let names = detail.as_str().unwrap_or_default();
-    assert!(names.contains("a, b"), "it names them: {}", named.shown());
+    let list = detail.as_str().unwrap_or_default();
+    assert!(list.contains("a, b"), "it names them: {}", named.shown());
     let broken = steer(&failed.id, "retry").body("{");
     shared().send(&broken).expect_problem(400, "input_invalid");
     assert_eq!(shared().task(&failed.id)["state"], "failed");
