@@ -1,7 +1,8 @@
 //! Signals from outside, in the order of their checks.
 
 use super::*;
-use crate::protocol::{Standing, State, Summary};
+use crate::http::sample::standing;
+use crate::protocol::State;
 use crate::types::{Headers, TaskKey, TaskKind};
 
 const SECRET: &str = "SEC-1";
@@ -146,35 +147,6 @@ fn a_one_time_address_needs_no_token_and_no_key() {
     };
     let none = admit(address, &delivery, b"1", &Tokens::single(None), None);
     assert_eq!(status(&none).0, 401);
-}
-
-fn standing(state: State) -> Box<Standing> {
-    let summary = Summary {
-        task_id: id(),
-        key: TaskKey::new(TaskKind::Source, "shop", "", "k1"),
-        function: "f".into(),
-        state,
-        generation: 1,
-        attempts: 1,
-        claims: 1,
-        revivals: 0,
-        created_ms: 1,
-        updated_ms: 2,
-        finished_ms: None,
-        expires_ms: None,
-        failure: None,
-        answer_status: None,
-        duplicates: 0,
-        ending: None,
-        undone: None,
-        cancel: None,
-        unread: 0,
-    };
-    Box::new(Standing {
-        began: false,
-        summary,
-        answer: None,
-    })
 }
 
 #[test]
