@@ -151,7 +151,7 @@ fn a_one_time_address_needs_no_token_and_no_key() {
 
 #[test]
 fn what_the_object_says_becomes_an_answer() {
-    let of = |told: &Told| match answer(told, id())? {
+    let of = |told: &Told| match answer(told, id(), false)? {
         Ok(answer) => {
             let repeated = answer.headers.get("idempotent-replayed").is_some();
             Some((

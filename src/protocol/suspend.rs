@@ -112,7 +112,7 @@ fn budget(
     }
     task.lease = None;
     task.owe(moment.ms);
-    lease::hand_on(&mut task, Some(hop), moment, &mut effects);
+    lease::hand_on(&mut task, Some(hop), moment);
     effects.push(Effect::Flush);
     let reply = lease::handed(&task);
     Transition::put(task, effects, reply)
