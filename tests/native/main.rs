@@ -34,6 +34,7 @@ mod previous;
 mod protocol_cancel;
 mod protocol_family;
 mod protocol_fixture;
+mod protocol_ledger;
 mod protocol_outbox;
 mod protocol_props;
 mod protocol_retry;
