@@ -76,7 +76,27 @@ fn surroundings() -> impl Strategy<Value = Act> {
 
 fn history() -> impl Strategy<Value = (u32, Vec<Act>)> {
     let act = prop_oneof![6 => messages(), 4 => surroundings(), 2 => steering()];
-    (0..=1_000_u32, prop::collection::vec(act, 1..80))
+    let acts = prop::collection::vec(act, 1..80);
+    let begins = prop_oneof![5 => Just(Vec::new()), 1 => Just(sold())];
+    (0..=1_000_u32, begins, acts).prop_map(|(jitter, mut begins, acts)| {
+        begins.extend(acts);
+        (jitter, begins)
+    })
+}
+
+/// A success of which something can be undone: too rare to wait for.
+fn sold() -> Vec<Act> {
+    let pay = |kind| Act::Record {
+        slice: 0,
+        step: 4,
+        kind,
+    };
+    let ends = Act::Finish {
+        slice: 0,
+        step: 9,
+        kind: 0,
+    };
+    vec![pay(4), pay(0), ends]
 }
 
 fn play(jitter: u32, acts: &[Act]) -> World {
