@@ -107,8 +107,12 @@ pub const MAX_RECORDS_PER_CALL: usize = 256;
 pub const JOURNAL_PAGE: usize = 500;
 /// Bytes of a journal in one reply, but for a single larger record.
 pub const JOURNAL_PAGE_BYTES: usize = 4 << 20;
-/// Steps of one task.
+/// Steps of one generation of a task: a slice that resumes reads the journal of all that it replays.
+/// `save` and `continue_as` are for what is longer.
 pub const MAX_STEPS: u32 = 100_000;
+/// Outcomes and undo inputs that a slice may have to read when it resumes, in bytes; a Worker has
+/// 128 MB of memory for all that it runs at a time.
+pub const MAX_STATE_BYTES: usize = 32 << 20;
 
 /// Largest payload of a signal: it is kept in the object until somebody waits for it.
 pub const MAX_SIGNAL_BYTES: usize = 256 << 10;
@@ -118,8 +122,9 @@ pub const MAX_UNREAD: usize = 1_000;
 pub const MAX_SIGNALS: u32 = 100_000;
 /// Longest name of a signal.
 pub const MAX_SIGNAL_NAME_CHARS: usize = 100;
-/// Things that one task waits for at a time: its fan-out.
-pub const MAX_WAITS: usize = 1_000;
+/// Steps and waits of one task that are under way at a time: its fan-out. What it waits for is part of
+/// its row.
+pub const MAX_FAN_OUT: usize = 1_000;
 /// Tasks that wait for the end of one task.
 pub const MAX_PARENTS: usize = 1_000;
 /// Longest sleep and longest wait for a signal: ten years.

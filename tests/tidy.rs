@@ -246,7 +246,7 @@ fn tests_wait_for_conditions_not_for_time() {
             let inside = functions
                 .iter()
                 .rfind(|f| f.first <= number && number <= f.last);
-            if scan::has_word(line, "sleep(")
+            if line.contains("thread::sleep")
                 && !inside.is_some_and(|f| helper(&f.name) || helper(&source.name))
             {
                 findings.push(format!("{}:{number}: sleep", source.name));

@@ -5,7 +5,7 @@ use super::engine::{in_flight, of_step};
 use super::fetch::{Fetched, fetched};
 use super::host::{CallError, ChildBegin, ChildSays, OutResponse};
 use super::run::{Busy, Run};
-use super::step::{check_name, read, to_json};
+use super::step::{check_step, read, to_json};
 use crate::limits;
 use crate::protocol::{Kind, Open, Outcome, Parent, Standing, State, StepRecord, Wait, WaitFor};
 use crate::types::{Failure, Input, StepId, TaskId, TaskKey, TaskKind};
@@ -137,7 +137,7 @@ impl IntoFuture for ChildStep {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            check_name(&self.ctx.branch, &self.name)?;
+            check_step(&self.ctx, &self.name)?;
             let run = Rc::clone(&self.ctx.run);
             let id = run.identify(&self.ctx.branch, &self.name);
             let claimed = &run.claimed;

@@ -222,6 +222,14 @@ impl Driver {
         loop {
             self.tasks.extend(self.run.incoming.take());
             while let Poll::Ready(Some(())) = self.tasks.poll_next_unpin(cx) {}
+            if let Some(panic) = self.run.panicked.take() {
+                self.body = None;
+                self.ended = Some(Err(panic));
+            }
+            if let Some(failure) = self.run.fatal.take() {
+                self.body = None;
+                self.ended = Some(Ok(Done::Function(Err(failure))));
+            }
             if let Some(body) = &mut self.body
                 && let Poll::Ready(ended) = body.as_mut().poll(cx)
             {
@@ -229,7 +237,7 @@ impl Driver {
                 self.body = None;
                 self.ended = Some(ended);
             }
-            if self.run.incoming.borrow().is_empty() {
+            if self.run.incoming.borrow().is_empty() && self.run.fatal.borrow().is_none() {
                 return;
             }
         }
@@ -262,7 +270,7 @@ impl Driver {
             let waits = run.waits.borrow();
             if !waits.is_empty() {
                 let waits = waits.values().map(|(wait, _)| wait.clone());
-                return Some(Turn::Suspend(waits.take(limits::MAX_WAITS).collect()));
+                return Some(Turn::Suspend(waits.collect()));
             }
         }
         (self.recording.is_none() && unrecorded).then_some(Turn::Record)
@@ -307,6 +315,8 @@ pub(super) fn batch(run: &Run, proof: &Proof) -> Record {
     let count = unrecorded.len().min(limits::MAX_RECORDS_PER_CALL);
     let steps: Vec<StepRecord> = unrecorded.drain(..count).collect();
     let last = unrecorded.is_empty();
+    let open = unrecorded.iter().filter(|r| !r.outcome.is_settled());
+    run.open_unrecorded.set(open.count());
     Record {
         proof: proof.clone(),
         steps,

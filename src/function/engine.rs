@@ -146,7 +146,7 @@ impl Engine {
     /// What a try comes to, kept for the next record.
     fn judge(&self, result: Result<String, Failure>, open: &Open) -> Outcome {
         let tries = open.tries + 1;
-        let failure = match result.and_then(|text| within_limit(text, &self.id)) {
+        let failure = match result.and_then(|text| self.within_limits(text)) {
             Ok(text) => return self.settle(Outcome::Value(text), tries),
             Err(failure) => failure.cut(),
         };
@@ -177,6 +177,23 @@ impl Engine {
             }
             _ => self.settle(Outcome::Failed(of_step(failure, &self.id)), tries),
         }
+    }
+
+    fn within_limits(&self, text: String) -> Result<String, Failure> {
+        let (id, got, most) = (&self.id, text.len(), limits::MAX_OUTCOME_BYTES);
+        if got > most {
+            let message =
+                format!("the outcome of step {id} has {got} bytes; an outcome can have {most}");
+            return Err(Failure::terminal("outcome_too_large", message));
+        }
+        if !self.run.has_room(got) {
+            let most = limits::MAX_STATE_BYTES;
+            let message = format!(
+                "with the {got} bytes of step {id} the outcomes of this task have more than {most}; keep progress with `save`, or start over with `continue_as`"
+            );
+            return Err(Failure::terminal("state_too_large", message));
+        }
+        Ok(text)
     }
 
     fn settle(&self, outcome: Outcome, tries: u32) -> Outcome {
@@ -221,16 +238,4 @@ pub(super) fn in_flight(id: &StepId) -> Failure {
         id.name
     );
     Failure::terminal("step_in_flight", message)
-}
-
-fn within_limit(text: String, id: &StepId) -> Result<String, Failure> {
-    if text.len() <= limits::MAX_OUTCOME_BYTES {
-        return Ok(text);
-    }
-    let message = format!(
-        "the outcome of step {id} has {} bytes; an outcome can have {}",
-        text.len(),
-        limits::MAX_OUTCOME_BYTES
-    );
-    Err(Failure::terminal("outcome_too_large", message))
 }

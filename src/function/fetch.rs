@@ -104,7 +104,8 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// A request that has not been sent; `.await` sends it, once per record.
 ///
 /// Without [`FetchStep::retry`] it is tried three times: after network errors, timeouts, 408, 425,
-/// 429 and 5xx. `Retry-After` is followed in both its forms, up to an hour. Redirects are not
+/// 429 and 5xx. A status that is not accepted is a failure `status` with `{"status": …}` as its details.
+/// `Retry-After` is followed in both its forms, up to an hour. Redirects are not
 /// followed: they are answers like any other.
 #[must_use = "a request is not sent until it is awaited"]
 pub struct FetchStep {
@@ -210,13 +211,14 @@ pub(super) fn deliver(
             "the target answered {}, which is not accepted",
             response.status
         );
+        let details = serde_json::json!({ "status": response.status });
         if !(how.retryable)(response.status) {
-            return Err(Failure::terminal("status", message));
+            return Err(Failure::terminal("status", message).with_details(&details));
         }
         let after = response.headers.get("retry-after");
         Err(Failure {
             retry_after_ms: after.and_then(|text| retry_after_ms(text, host.now_ms())),
-            ..Failure::retryable("status", message)
+            ..Failure::retryable("status", message).with_details(&details)
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Work beside other work.
 
 use super::ctx::Ctx;
-use super::step::{check_name, read};
+use super::step::{check_step, read};
 use crate::protocol::{Kind, Outcome, StepRecord};
 use crate::types::Failure;
 use futures::StreamExt as _;
@@ -92,7 +92,7 @@ impl Ctx {
         name: &str,
         contenders: Vec<Contender<T>>,
     ) -> Result<T, Failure> {
-        check_name(&self.branch, name)?;
+        check_step(self, name)?;
         let run = &self.run;
         let id = run.identify(&self.branch, name);
         let branches = self.branch(name).within(&format!("%{}", id.occurrence));

@@ -4,12 +4,15 @@ use super::handler::Handlers;
 use super::host::Host;
 use crate::limits;
 use crate::protocol::{Claimed, Cursor, Kind, Mismatch, Outcome, StepRecord, Wait};
-use crate::types::{Policy, StepId, TaskId};
+use crate::types::{Failure, Policy, StepId, TaskId};
+use futures::FutureExt as _;
 use futures::channel::oneshot;
 use futures::future::{AbortHandle, Abortable, LocalBoxFuture};
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, pending};
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
 /// Branch and name.
@@ -43,6 +46,8 @@ pub(super) struct Run {
     pub(super) abandoned: RefCell<Vec<String>>,
     /// What the object has not been told of.
     pub(super) unrecorded: RefCell<Vec<StepRecord>>,
+    /// How many of them have no outcome yet.
+    pub(super) open_unrecorded: Cell<usize>,
     /// The progress that was saved last, and what `save` has to send.
     pub(super) cursor: RefCell<Option<Cursor>>,
     pub(super) unsaved: RefCell<Option<Cursor>>,
@@ -52,6 +57,9 @@ pub(super) struct Run {
     pub(super) recording: Cell<bool>,
     /// Those who wait until everything is recorded.
     pub(super) barrier: RefCell<Vec<oneshot::Sender<()>>>,
+    /// Steps met in this generation, and bytes on record that a run has to read.
+    pub(super) steps: Cell<u32>,
+    state_bytes: Cell<usize>,
     /// Steps started, and requests and messages sent in this slice.
     started: Cell<u32>,
     pub(super) subrequests: Cell<u32>,
@@ -73,6 +81,10 @@ pub(super) struct Run {
     pub(super) waits: RefCell<BTreeMap<StepId, (Wait, oneshot::Sender<WaitEnd>)>>,
     /// Steps without a record that were met while others of their branch had not been.
     pub(super) doubts: RefCell<Vec<(StepId, oneshot::Sender<()>)>>,
+    /// What the work of a step panicked with.
+    pub(super) panicked: RefCell<Option<Box<dyn Any + Send>>>,
+    /// A failure that the function may not handle: it is over.
+    pub(super) fatal: RefCell<Option<Failure>>,
     /// The code no longer fits the journal.
     pub(super) mismatch: RefCell<Option<Mismatch>>,
     /// Set by `continue_as`.
@@ -93,6 +105,7 @@ impl Run {
         let (undoable, journal): (Vec<_>, Vec<_>) = journal
             .into_iter()
             .partition(|r| claimed.undoing && r.kind != Kind::Undo);
+        let state_bytes = journal.iter().map(size_of_record).sum();
         Self {
             host,
             task_id,
@@ -107,12 +120,15 @@ impl Run {
             under_way: RefCell::default(),
             abandoned: RefCell::default(),
             unrecorded: RefCell::default(),
+            open_unrecorded: Cell::new(0),
             cursor: RefCell::new(cursor),
             unsaved: RefCell::default(),
             base: RefCell::default(),
             recording: Cell::new(false),
             barrier: RefCell::default(),
             started: Cell::new(0),
+            steps: Cell::new(0),
+            state_bytes: Cell::new(state_bytes),
             subrequests: Cell::new(0),
             fetches: Cell::new(0),
             wants_suspend: Cell::new(false),
@@ -124,11 +140,18 @@ impl Run {
             aborts: RefCell::default(),
             waits: RefCell::default(),
             doubts: RefCell::default(),
+            panicked: RefCell::default(),
+            fatal: RefCell::default(),
             mismatch: RefCell::default(),
             next_input: RefCell::default(),
             draws: RefCell::default(),
             claimed,
         }
+    }
+
+    /// Steps and waits under way.
+    pub(super) fn fan_out(&self) -> usize {
+        self.under_way.borrow().len() + self.waits.borrow().len()
     }
 
     /// Whether a step or a wait is under way.
@@ -175,16 +198,32 @@ impl Run {
         fresh.then(|| UnderWay(Rc::clone(self), place))
     }
 
+    /// True if there is room on record for so many bytes more.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.state_bytes.get().saturating_add(bytes) <= limits::MAX_STATE_BYTES
+    }
+
     /// Keeps a record for the next message to the object.
     pub(super) fn keep(&self, record: StepRecord) {
+        let bytes = self.state_bytes.get() + size_of_record(&record);
+        self.state_bytes.set(bytes);
         let place = self.place.get();
         self.place.set(place + 1);
         if matches!(record.outcome, Outcome::Value(_)) && record.kind != Kind::Now {
             self.progressed.set(true);
         }
         let mut unrecorded = self.unrecorded.borrow_mut();
-        // Of one step only the latest counts.
-        unrecorded.retain(|r| r.id != record.id);
+        // Of one step only the latest counts. What came before it is open, and few steps are.
+        if self.open_unrecorded.get() > 0 {
+            let same = |r: &StepRecord| !r.outcome.is_settled() && r.id == record.id;
+            if let Some(at) = unrecorded.iter().rposition(same) {
+                unrecorded.remove(at);
+                self.open_unrecorded.set(self.open_unrecorded.get() - 1);
+            }
+        }
+        if !record.outcome.is_settled() {
+            self.open_unrecorded.set(self.open_unrecorded.get() + 1);
+        }
         unrecorded.push(StepRecord { place, ..record });
     }
 
@@ -241,8 +280,12 @@ impl Run {
         let (run, id) = (Rc::clone(self), id.clone());
         self.incoming.borrow_mut().push(Box::pin(async move {
             let _busy = busy;
+            // A step that panics ends the attempt as the function itself would.
+            let work = AssertUnwindSafe(work).catch_unwind();
             // Cut off or done: either way it is over.
-            let _ = Abortable::new(work, registration).await;
+            if let Ok(Err(panic)) = Abortable::new(work, registration).await {
+                run.panicked.borrow_mut().get_or_insert(panic);
+            }
             run.aborts.borrow_mut().remove(&id);
         }));
     }
@@ -277,6 +320,16 @@ impl Run {
             futures::future::Either::Right(((), _)) => None,
         }
     }
+}
+
+/// Bytes that a record adds to what a run has to read, but for its names.
+fn size_of_record(record: &StepRecord) -> usize {
+    let outcome = match &record.outcome {
+        Outcome::Value(text) => text.len(),
+        Outcome::Failed(failure) => failure.message.len(),
+        Outcome::Open(_) => 0,
+    };
+    outcome + record.undo.as_ref().map_or(0, |undo| undo.input.len())
 }
 
 /// Something under way that must not be cut off by a suspension.

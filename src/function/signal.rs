@@ -2,7 +2,7 @@
 
 use super::ctx::Ctx;
 use super::engine::of_step;
-use super::step::read;
+use super::step::{check_step, read};
 use crate::limits;
 use crate::protocol::{Kind, Open, Outcome, StepRecord, Wait, WaitFor};
 use crate::types::{Failure, StepId};
@@ -108,6 +108,7 @@ async fn wait(ctx: &Ctx, name: &str, timeout_ms: Option<u64>) -> Result<String, 
         let message = format!("{name:?} is no name of a signal: 1 to {most} of A-Z a-z 0-9 _ . -");
         return Err(Failure::terminal("signal_name", message));
     }
+    check_step(ctx, name)?;
     let run = &ctx.run;
     let id = run.identify(&ctx.branch, name);
     let due_ms = match run.visit(&id, Kind::Signal).await.map(|r| r.outcome) {

@@ -111,7 +111,7 @@ impl<T: Serialize + DeserializeOwned + 'static> IntoFuture for Step<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            check_name(&self.ctx.branch, &self.name)?;
+            check_step(&self.ctx, &self.name)?;
             let run = Rc::clone(&self.ctx.run);
             let id = run.identify(&self.ctx.branch, &self.name);
             let undo = match self.undo {
@@ -166,8 +166,30 @@ fn no_choice(id: &StepId) -> Failure {
     Failure::terminal("on_unknown_missing", message)
 }
 
-/// Refuses names that cannot be kept.
-pub(super) fn check_name(branch: &str, name: &str) -> Result<(), Failure> {
+/// Refuses what is over a limit before anything happens: names that cannot be kept, too many steps.
+pub(super) fn check_step(ctx: &Ctx, name: &str) -> Result<(), Failure> {
+    check_name(&ctx.branch, name)?;
+    if ctx.run.steps.get() >= limits::MAX_STEPS {
+        let message = format!(
+            "a generation of a task has at most {} steps; start over with `continue_as` before that",
+            limits::MAX_STEPS
+        );
+        return Err(Failure::terminal("too_many_steps", message));
+    }
+    if ctx.run.fan_out() >= limits::MAX_FAN_OUT {
+        let message = format!(
+            "a task has at most {} steps and waits under way at a time",
+            limits::MAX_FAN_OUT
+        );
+        let failure = Failure::terminal("fan_out", message);
+        // With less under way the next run would go another way: the function is over.
+        *ctx.run.fatal.borrow_mut() = Some(failure.clone());
+        return Err(failure);
+    }
+    Ok(())
+}
+
+fn check_name(branch: &str, name: &str) -> Result<(), Failure> {
     if branch.len() > limits::MAX_BRANCH_BYTES {
         let (got, most) = (branch.len(), limits::MAX_BRANCH_BYTES);
         let message = format!("the path of a branch has {got} bytes; it can have {most}");

@@ -1,7 +1,7 @@
 //! The time, and sleeping.
 
 use super::ctx::Ctx;
-use super::step::{check_name, read};
+use super::step::{check_step, read};
 use crate::limits;
 use crate::protocol::{Kind, Open, Outcome, StepRecord, Wait, WaitFor};
 use crate::types::{Failure, StepId};
@@ -30,6 +30,7 @@ impl Ctx {
     /// # assert!((3_600_000..3_601_000).contains(&took), "{took}");
     /// ```
     pub async fn now(&self) -> Result<u64, Failure> {
+        check_step(self, NOW)?;
         let run = &self.run;
         let id = run.identify(&self.branch, NOW);
         if let Some(record) = run.visit(&id, Kind::Now).await
@@ -64,7 +65,7 @@ impl Ctx {
     }
 
     async fn sleep_to(&self, name: &str, at_ms: u64) -> Result<(), Failure> {
-        check_name(&self.branch, name)?;
+        check_step(self, name)?;
         let run = &self.run;
         let id = run.identify(&self.branch, name);
         let due_ms = match run.visit(&id, Kind::Sleep).await.map(|r| r.outcome) {

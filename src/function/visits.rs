@@ -13,6 +13,7 @@ impl Run {
         let count = met.entry((branch.to_owned(), name.to_owned())).or_insert(0);
         let id = StepId::new(branch, name, *count);
         *count += 1;
+        self.steps.set(self.steps.get().saturating_add(1));
         id
     }
 
@@ -117,7 +118,9 @@ impl Run {
                 let count = met
                     .entry((skip.branch.clone(), skip.name.clone()))
                     .or_insert(0);
-                *count = (*count).max(skip.to);
+                let jumped = skip.to.saturating_sub(*count);
+                self.steps.set(self.steps.get().saturating_add(jumped));
+                *count += jumped;
             }
         }
     }

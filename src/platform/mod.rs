@@ -39,6 +39,7 @@ mod slice;
 mod steer;
 mod storage;
 mod stub;
+mod told;
 mod wire;
 
 pub use ingress::serve;

@@ -127,6 +127,7 @@ fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
         State::Running | State::Suspended(_) => {
             // A delivery is as good as the alarm: whatever is due goes on.
             let moved = schedule::advance(&mut task, moment, &mut effects);
+            lease::leave_to_alarm(&mut task, moment, &mut effects);
             let failed = matches!(task.state, State::Failed { resumable: true });
             if failed && !is_same_delivery(&task, begin) {
                 return revive(task, begin, effects, moment);

@@ -94,7 +94,7 @@ pub(super) fn compensate(
     });
     task.attempts = 0;
     // A lease that was lost stays on record: what its holder did may be reported until the claim.
-    lease::hand_on(task, hop, moment, effects);
+    lease::hand_on(task, hop, moment);
     task.owe(moment.ms);
     effects.push(Effect::WakeJoined);
     effects.push(Effect::Flush);

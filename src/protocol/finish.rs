@@ -71,7 +71,7 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
         }
         Verdict::ContinueAs(next) => {
             steer::continue_as(&mut task, next.body, moment, &mut effects);
-            lease::hand_on(&mut task, hop, moment, &mut effects);
+            lease::hand_on(&mut task, hop, moment);
             task.owe(moment.ms);
             effects.push(Effect::Flush);
         }

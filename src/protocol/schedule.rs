@@ -130,7 +130,7 @@ pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition 
     let mut next = if over { NEVER_MS } else { own_due_ms(&task) };
     // Should a try not be heard of, the alarm tries again.
     let again = moment.ms + 2 * limits::FLUSH_TIMEOUT_MS;
-    let mut owed = |owes: bool, next_ms: u64, effect: Effect| {
+    let mut due = |owes: bool, next_ms: u64, effect: Effect| {
         if owes && next_ms <= moment.ms {
             effects.push(effect);
             next = next.min(again);
@@ -138,10 +138,10 @@ pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition 
             next = next.min(next_ms);
         }
     };
-    owed(owes, task.debts.next_ms, Effect::PayDebts);
+    due(owes, task.debts.next_ms, Effect::PayDebts);
     // The row of what is forgotten is not written any more: a tombstone is.
     let row = task.outbox.is_owing() && !dead;
-    owed(row, task.outbox.next_ms, Effect::Flush);
+    due(row, task.outbox.next_ms, Effect::Flush);
     // An alarm that rang before its time is trusted by what follows, so it is set again.
     let early = task.armed_ms.is_some_and(|at| at > moment.ms);
     if next < NEVER_MS || early {

@@ -10,7 +10,6 @@ use super::mailbox::{self, Letter};
 use super::summary::Standing;
 use super::task::{State, Task};
 use super::waits::{Wait, Waiting, has_slept, is_due};
-use crate::limits;
 use crate::types::Failure;
 
 pub(super) fn suspend(mut task: Task, suspend: Suspend, moment: &Moment) -> Transition {
@@ -47,13 +46,13 @@ pub(super) fn suspend(mut task: Task, suspend: Suspend, moment: &Moment) -> Tran
         let waited = |r: &StepRecord| suspend.waits.iter().any(|wait| wait.id == r.id);
         let known = suspend.known.into_iter();
         let there = known.filter(|r| waited(r) && r.outcome.is_settled());
-        let wanted = Wanted {
+        let asked = Wanted {
             there: there.collect(),
             waits: suspend.waits,
             letters: suspend.letters,
             n: suspend.n,
         };
-        return wait(task, wanted, progress, effects, moment);
+        return wait(task, asked, progress, effects, moment);
     }
     if let Some(mismatch) = suspend.mismatch {
         let waiting = Waiting::CodeChanged(mismatch);
@@ -113,7 +112,7 @@ fn budget(
     }
     task.lease = None;
     task.owe(moment.ms);
-    lease::hand_on(&mut task, Some(hop), moment, &mut effects);
+    lease::hand_on(&mut task, Some(hop), moment);
     effects.push(Effect::Flush);
     let reply = lease::handed(&task);
     Transition::put(task, effects, reply)
@@ -160,7 +159,6 @@ fn wait(
         };
         return Transition::put(task, effects, reply);
     }
-    waits.truncate(limits::MAX_WAITS);
     named(task, Waiting::For(waits), progress, effects, moment)
 }
 

@@ -124,80 +124,33 @@ impl Policy {
 
     /// Everything that is wrong with these numbers, each as one sentence; empty when they hold together.
     pub fn problems(&self) -> Vec<String> {
-        let mut out = Vec::new();
-        let mut range = |name: &str, got: u64, least: u64, most: u64| {
-            if got < least || got > most {
-                out.push(format!("{name}: got {got}, wanted {least} to {most}"));
-            }
-        };
-        range(
-            "respond_within in ms",
-            self.respond_within_ms,
-            1,
-            limits::MAX_RESPOND_WITHIN_MS,
-        );
-        range(
-            "long_step in ms",
-            self.long_step_ms,
-            0,
-            limits::MAX_LONG_STEP_MS,
-        );
         let cut = if self.is_long() {
             limits::MAX_LEASE_MS
         } else {
             limits::PLATFORM_CUT_MS
         };
-        range("slice_cut in ms", self.slice_cut_ms, 1, cut);
-        range(
-            "slice_budget in ms",
-            self.slice_budget_ms,
-            1,
-            self.slice_cut_ms.max(1),
-        );
-        range(
-            "steps_per_slice",
-            self.steps_per_slice.into(),
-            1,
-            limits::MAX_STEPS.into(),
-        );
-        range(
-            "fetches_per_slice",
-            self.fetches_per_slice.into(),
-            1,
-            limits::PAID_SUBREQUESTS.into(),
-        );
-        range(
-            "subrequests_per_slice",
-            self.subrequests_per_slice.into(),
-            1,
-            limits::PAID_SUBREQUESTS.into(),
-        );
-        range(
-            "max_attempts",
-            self.max_attempts.into(),
-            1,
-            limits::MAX_ATTEMPTS.into(),
-        );
         let least_lease = self.respond_within_ms + self.slice_cut_ms + limits::LEASE_MARGIN_MS;
-        range(
-            "lease in ms (at least respond_within + slice_cut + 1000)",
-            self.lease_ms,
-            least_lease,
-            limits::MAX_LEASE_MS,
-        );
-        range(
-            "retention.succeeded in ms",
-            self.retention_succeeded_ms,
-            1,
-            limits::MAX_RETENTION_MS,
-        );
-        range(
-            "retention.failed in ms",
-            self.retention_failed_ms,
-            1,
-            limits::MAX_RETENTION_MS,
-        );
-        out
+        let subrequests = u64::from(limits::PAID_SUBREQUESTS);
+        #[rustfmt::skip]
+        let ranges: [(&str, u64, u64, u64); 11] = [
+            ("respond_within in ms", self.respond_within_ms, 1, limits::MAX_RESPOND_WITHIN_MS),
+            ("long_step in ms", self.long_step_ms, 0, limits::MAX_LONG_STEP_MS),
+            ("slice_cut in ms", self.slice_cut_ms, 1, cut),
+            ("slice_budget in ms", self.slice_budget_ms, 1, self.slice_cut_ms.max(1)),
+            ("steps_per_slice", self.steps_per_slice.into(), 1, limits::MAX_STEPS.into()),
+            ("fetches_per_slice", self.fetches_per_slice.into(), 1, subrequests),
+            ("subrequests_per_slice", self.subrequests_per_slice.into(), 1, subrequests),
+            ("max_attempts", self.max_attempts.into(), 1, limits::MAX_ATTEMPTS.into()),
+            ("lease in ms (at least respond_within + slice_cut + 1000)", self.lease_ms, least_lease, limits::MAX_LEASE_MS),
+            ("retention.succeeded in ms", self.retention_succeeded_ms, 1, limits::MAX_RETENTION_MS),
+            ("retention.failed in ms", self.retention_failed_ms, 1, limits::MAX_RETENTION_MS),
+        ];
+        let wrong = ranges
+            .into_iter()
+            .filter(|(_, got, least, most)| got < least || got > most);
+        wrong
+            .map(|(name, got, least, most)| format!("{name}: got {got}, wanted {least} to {most}"))
+            .collect()
     }
 
     /// Timeout of a step that sets none: 15 s, or 60 % of the slice budget if that is less.

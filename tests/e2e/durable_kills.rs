@@ -103,7 +103,7 @@ impl Run {
 }
 
 /// Begins each task so that the crash comes at its moment.
-fn begin_all(server: &Server, sink: &Sink, runs: &mut [Run]) {
+fn until_all_have_begun(server: &Server, sink: &Sink, runs: &mut [Run]) {
     let began = Instant::now();
     while began.elapsed() < UNTIL_CRASH {
         for run in runs.iter_mut() {
@@ -159,7 +159,7 @@ fn assert_steps(run: &Run, sink: &Sink, killed: Instant) {
 fn crash_ten(server_number: u64, mut chance: Chance) {
     let (mut server, sink) = (Server::start(), Sink::start());
     let mut runs = runs(&mut chance, server_number);
-    begin_all(&server, &sink, &mut runs);
+    until_all_have_begun(&server, &sink, &mut runs);
     server.kill9();
     let killed = Instant::now();
     server.restart();

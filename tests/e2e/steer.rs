@@ -111,7 +111,13 @@ fn a_dry_run_says_the_same_and_does_nothing() {
             true,
             false,
         ),
-        (json!({ "input": {} }), &[], &["a", "b", "c"], true, true),
+        (
+            json!({ "input": program([]) }),
+            &[],
+            &["a", "b", "c"],
+            true,
+            true,
+        ),
     ] {
         let wish = wish.with("dry_run", true);
         let plan = shared().retry(&failed.id, &wish).expect(200).json();
@@ -211,6 +217,9 @@ fn wishes_that_make_no_sense_are_refused_and_change_nothing() {
         json!({ "keys": "other" }),
         json!({ "dry_run": "yes" }),
         json!({ "form": "a" }),
+        // Not a program: the function would refuse it.
+        json!({ "input": {} }),
+        json!({ "from": "b", "input": { "steps": [{ "do": "x" }] } }),
         json!([]),
         json!("b"),
     ] {
@@ -218,8 +227,9 @@ fn wishes_that_make_no_sense_are_refused_and_change_nothing() {
         answer.expect_problem(400, "input_invalid");
     }
     let named = shared().retry(&failed.id, &json!({ "from": "nobody" }));
-    let text = named.text();
-    assert!(text.contains('a') && text.contains('c'), "{text}");
+    let detail = named.json()["errors"][0]["detail"].clone();
+    let list = detail.as_str().unwrap_or_default();
+    assert!(list.contains("a, b"), "it names them: {}", named.shown());
     let broken = steer(&failed.id, "retry").body("{");
     shared().send(&broken).expect_problem(400, "input_invalid");
     assert_eq!(shared().task(&failed.id)["state"], "failed");

@@ -452,3 +452,70 @@ fn a_long_step_is_started_by_the_alarm_and_has_its_time() {
     assert_eq!(code(&bench), "on_unknown_missing");
     assert_eq!(urls(&bench), ["quick"], "nothing was done");
 }
+
+#[test]
+fn a_panic_in_a_step_is_an_error_of_one_attempt() {
+    let function = Function::new("boom", |ctx: Ctx, (): ()| async move {
+        ctx.fetch("before", post("before")).await?;
+        let attempt = ctx.attempt();
+        ctx.step("boom", move || async move {
+            assert!(attempt > 1, "poison");
+            Ok(attempt)
+        })
+        .await
+    });
+    let bench = run(Bench::new(function));
+    assert_eq!(body(&bench), "2");
+    assert_eq!(urls(&bench), ["before"]);
+    assert_eq!(bench.ends().len(), 2, "the first slice could still say so");
+}
+
+#[test]
+fn limits_are_errors_with_names() {
+    let once = Policy {
+        max_attempts: 1,
+        ..Policy::default()
+    };
+    let wide = Function::new("wide", |ctx: Ctx, (): ()| async move {
+        let naps = (0..=1_000).map(|n| {
+            let ctx = ctx.branch(&n.to_string());
+            async move { ctx.sleep("nap", 60_000).await }
+        });
+        ctx.all(naps).await.map(|_| ())
+    });
+    let bench = run(Bench::new(wide.policy_of(once.clone())));
+    assert_eq!(code(&bench), "fan_out");
+    let large = Function::new("large", |ctx: Ctx, (): ()| async move {
+        for _ in 0..40 {
+            ctx.step("mega", || async { Ok("m".repeat(1_000_000)) })
+                .await?;
+        }
+        Ok(())
+    });
+    let bench = run(Bench::new(large.policy_of(once.clone())));
+    assert_eq!(code(&bench), "state_too_large");
+    let huge = Function::new("huge", |ctx: Ctx, (): ()| async move {
+        ctx.step("huge", || async { Ok("m".repeat(1 << 20)) }).await
+    });
+    let bench = run(Bench::new(huge));
+    assert_eq!(code(&bench), "outcome_too_large");
+    let long = Function::new("long", |ctx: Ctx, (): ()| async move {
+        loop {
+            ctx.now().await?;
+            if ctx.key("now").is_nil() {
+                return Ok(());
+            }
+        }
+    });
+    let bench = run(Bench::new(long.policy_of(once)));
+    assert_eq!(code(&bench), "too_many_steps");
+    let deep = Function::new("deep", |ctx: Ctx, (): ()| async move {
+        let mut ctx = ctx;
+        for _ in 0..10 {
+            ctx = ctx.branch(&"b".repeat(150));
+        }
+        ctx.sleep("nap", 5).await
+    });
+    let bench = run(Bench::new(deep));
+    assert_eq!(code(&bench), "branch_name");
+}

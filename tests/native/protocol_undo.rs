@@ -369,7 +369,7 @@ fn the_undo_of_a_success_keeps_its_answer_before_while_and_after() {
     let out = object.undo(T0 + 5, "op");
     assert!(matches!(out.reply, Reply::Stands(_)));
     assert_eq!(ends_as(&object), Some(EndsAs::Succeeded));
-    answers(&mut object, T0 + 6);
+    answers(&mut object, T0 + 5);
     assert!(matches!(
         object.at(T0 + 6, Event::Delete).reply,
         Reply::InProgress(_)
