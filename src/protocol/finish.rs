@@ -39,9 +39,11 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
     task.finish_op = Some(finish.op);
     task.lease = None;
     task.ticket = None;
-    // A late finish may find the task failed by lost leases.
-    task.finished_ms = None;
-    task.expires_ms = None;
+    if task.ending.is_none() {
+        // A late finish may find the task failed by lost leases.
+        task.finished_ms = None;
+        task.expires_ms = None;
+    }
     task.touch(moment.ms);
     match finish.verdict {
         Verdict::Undone(not_undone) if task.ending.is_some() => {

@@ -41,6 +41,8 @@ mod protocol_retry;
 mod protocol_scenarios;
 mod protocol_slices;
 mod protocol_table;
+mod protocol_table_events;
+mod protocol_table_states;
 mod protocol_undo;
 mod protocol_waits;
 mod protocol_watch;

@@ -76,7 +76,39 @@ fn surroundings() -> impl Strategy<Value = Act> {
 
 fn history() -> impl Strategy<Value = (u32, Vec<Act>)> {
     let act = prop_oneof![6 => messages(), 4 => surroundings(), 2 => steering()];
-    (0..=1_000_u32, prop::collection::vec(act, 1..80))
+    let acts = prop::collection::vec(act, 1..80);
+    let begins = prop_oneof![6 => Just(Vec::new()), 1 => Just(sold()), 1 => Just(tired())];
+    (0..=1_000_u32, begins, acts).prop_map(|(jitter, mut begins, acts)| {
+        begins.extend(acts);
+        (jitter, begins)
+    })
+}
+
+// What follows is too rare to wait for.
+
+fn pay(kind: u8) -> Act {
+    let (slice, step) = (0, 4);
+    Act::Record { slice, step, kind }
+}
+
+fn ends(kind: u8) -> Act {
+    let (slice, step) = (0, 9);
+    Act::Finish { slice, step, kind }
+}
+
+/// A success of which something can be undone.
+fn sold() -> Vec<Act> {
+    vec![pay(4), pay(0), ends(0)]
+}
+
+/// All attempts of a task that has something to undo.
+fn tired() -> Vec<Act> {
+    let mut acts = vec![pay(4), pay(0)];
+    for _ in 1..policy().max_attempts {
+        acts.extend([ends(2), Act::Wait(5_000), Act::Alarm, Act::Claim(0)]);
+    }
+    acts.push(ends(2));
+    acts
 }
 
 fn play(jitter: u32, acts: &[Act]) -> World {
