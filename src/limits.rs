@@ -12,6 +12,12 @@ pub const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Largest recorded outcome of one step.
 pub const MAX_OUTCOME_BYTES: usize = 1 << 20;
 
+/// Largest input of an undo handler that a step names: it shares a row with the step's outcome.
+pub const MAX_UNDO_INPUT_BYTES: usize = 256 << 10;
+
+/// Largest row: the platform allows 2 MB for a value together with its key (Durable Objects, limits).
+pub const MAX_ROW_BYTES: usize = 1_990_000;
+
 /// Largest header block kept of a delivery or an answer; the platform allows 128 KB each way.
 pub const MAX_HEADER_BYTES: usize = 16 << 10;
 

@@ -221,7 +221,9 @@ impl Driver {
     fn poll_work(&mut self, cx: &mut Context<'_>) {
         loop {
             self.tasks.extend(self.run.incoming.take());
+            self.run.in_step.set(true);
             while let Poll::Ready(Some(())) = self.tasks.poll_next_unpin(cx) {}
+            self.run.in_step.set(false);
             if let Some(panic) = self.run.panicked.take() {
                 self.body = None;
                 self.ended = Some(Err(panic));
@@ -284,6 +286,8 @@ impl Driver {
             return false;
         }
         let mut released = false;
+        // What is of another kind than on record stays so, whoever is released.
+        let certain = run.mismatch.borrow().clone();
         let doubts = run.doubts.take();
         for (id, release) in doubts {
             match run.unvisited(&id.branch) {
@@ -303,7 +307,7 @@ impl Driver {
         }
         if released {
             // What was released may come to what the others lack.
-            run.mismatch.take();
+            *run.mismatch.borrow_mut() = certain;
         }
         released
     }

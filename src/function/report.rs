@@ -55,8 +55,12 @@ pub(super) async fn report(
     }
 }
 
-/// What an end means. A function that ended well without coming to all that is on record has changed.
+/// What an end means. A function that ended well without coming to all that is on record has changed,
+/// and so has one that came to something of another kind, however it ended.
 fn verdict(host: &dyn Host, run: &Run, ended: Ended) -> Result<Verdict, Box<Mismatch>> {
+    if let Some(mismatch) = run.mismatch.take() {
+        return Err(Box::new(mismatch));
+    }
     let result = match ended {
         Ok(Done::Undone(left)) => return Ok(Verdict::Undone(left)),
         Ok(Done::Function(result)) => result,

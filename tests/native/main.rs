@@ -2,6 +2,7 @@
 
 mod author;
 mod author_ends;
+mod author_faults;
 mod author_steps;
 mod author_waits;
 mod bench;
