@@ -109,6 +109,8 @@ pub const MAX_PREFER_WAIT_MS: u64 = 25_000;
 
 /// Records in one message.
 pub const MAX_RECORDS_PER_CALL: usize = 256;
+/// Cells that an object reads at a time: each can have 2 MB, and it has 128 MB of memory.
+pub const CELLS_AT_A_TIME: usize = 16;
 /// Records of a journal in one reply.
 pub const JOURNAL_PAGE: usize = 500;
 /// Bytes of a journal in one reply, but for a single larger record.

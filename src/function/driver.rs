@@ -4,7 +4,7 @@ use super::ctx::Ctx;
 use super::handler::Function;
 use super::host::{CallError, Host};
 use super::report::{self, Last, Next};
-use super::run::Run;
+use super::run::{Run, size_of_record};
 use super::undo::compensate;
 use crate::limits;
 use crate::protocol::{
@@ -313,10 +313,21 @@ impl Driver {
     }
 }
 
+/// How many of these go into one message: at least one.
+pub(super) fn fitting(records: &[StepRecord]) -> usize {
+    let mut bytes = 0;
+    let small = records.iter().take(limits::MAX_RECORDS_PER_CALL);
+    let small = small.take_while(|record| {
+        bytes += size_of_record(record);
+        bytes <= limits::JOURNAL_PAGE_BYTES
+    });
+    small.count().max(1).min(records.len())
+}
+
 /// What of a run is to be sent next.
 pub(super) fn batch(run: &Run, proof: &Proof) -> Record {
     let mut unrecorded = run.unrecorded.borrow_mut();
-    let count = unrecorded.len().min(limits::MAX_RECORDS_PER_CALL);
+    let count = fitting(&unrecorded);
     let steps: Vec<StepRecord> = unrecorded.drain(..count).collect();
     let last = unrecorded.is_empty();
     let open = unrecorded.iter().filter(|r| !r.outcome.is_settled());

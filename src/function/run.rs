@@ -342,7 +342,7 @@ impl Run {
 }
 
 /// Bytes that a record adds to what a run has to read, but for its names.
-fn size_of_record(record: &StepRecord) -> usize {
+pub(super) fn size_of_record(record: &StepRecord) -> usize {
     let outcome = match &record.outcome {
         Outcome::Value(text) => text.len(),
         Outcome::Failed(failure) => failure.message.len(),

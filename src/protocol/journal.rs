@@ -363,7 +363,7 @@ pub(super) fn fresh(
     let mut seen: Vec<StepId> = Vec::new();
     for mut step in steps {
         let known = known.iter().find(|k| k.id == step.id);
-        if let Some(known) = known.filter(|known| stays(known, &step)) {
+        if let Some(known) = known.filter(|known| stays(known, &step, fence)) {
             out.winners.push(known.clone());
             continue;
         }
@@ -385,9 +385,12 @@ pub(super) fn fresh(
     out
 }
 
-fn stays(known: &StepRecord, step: &StepRecord) -> bool {
+fn stays(known: &StepRecord, step: &StepRecord, fence: u64) -> bool {
+    let open = !step.outcome.is_settled();
     let set_once = matches!(known.kind, Kind::Sleep | Kind::Signal);
-    known.outcome.is_settled() || (set_once && !step.outcome.is_settled())
+    // A message that was sent twice and overtaken: what is open is not set back to an earlier try.
+    let late = known.fence == fence && step.place < known.place;
+    known.outcome.is_settled() || (open && (set_once || late))
 }
 
 /// A first success. The time, an intent, a failure and a try are none.

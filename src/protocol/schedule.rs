@@ -142,7 +142,9 @@ pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition 
     // The row of what is forgotten is not written any more: a tombstone is.
     let row = task.outbox.is_owing() && !dead;
     due(row, task.outbox.next_ms, Effect::Flush);
-    if next < NEVER_MS {
+    // An alarm that rang before the time in the row leaves that time without one.
+    let early = cause == Cause::Alarm && task.armed_ms.is_some_and(|at| at > moment.ms);
+    if next < NEVER_MS || early {
         effects.push(ring_at(&task, next, moment));
     }
     Transition {

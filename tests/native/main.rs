@@ -34,6 +34,7 @@ mod payment;
 mod previous;
 mod protocol_cancel;
 mod protocol_family;
+mod protocol_faults;
 mod protocol_fixture;
 mod protocol_outbox;
 mod protocol_props;

@@ -4,8 +4,8 @@
 use crate::protocol_world::{World, policy};
 use onceward::limits::{FLUSH_TIMEOUT_MS, MAX_REVIVALS};
 use onceward::protocol::{
-    Begin, Claimed, Effect, Event, Next, Outcome, Proof, Reply, State, Task, Transition, Version,
-    Waiting, next_due_ms,
+    Begin, Claimed, Effect, Event, Next, Outcome, Proof, Reply, State, StepRecord, Task,
+    Transition, Version, Waiting, next_due_ms,
 };
 use onceward::types::{FailureKind, Token};
 use std::collections::BTreeMap;
@@ -29,6 +29,18 @@ pub struct Model {
     pub latest: u64,
     /// Claims granted so far.
     pub claims: u32,
+}
+
+/// Whether a record may come in place of another: the failure that ended an attempt is opened again,
+/// and what is open gets its outcome.
+fn is_replaced(old: &StepRecord, new: &StepRecord, event: &Event) -> bool {
+    match (&old.outcome, &new.outcome) {
+        (Outcome::Open(_), _) => true,
+        (Outcome::Failed(failure), Outcome::Open(_)) => {
+            failure.kind == FailureKind::Retryable && matches!(event, Event::Finish(_))
+        }
+        (Outcome::Failed(_) | Outcome::Value(_), _) => false,
+    }
 }
 
 fn is_over(task: &Task, ms: u64) -> bool {
@@ -152,7 +164,8 @@ impl Model {
                 Effect::PutStep(step) => {
                     let cell = step.id.cell();
                     let old = journal.insert(cell.clone(), step.clone());
-                    assert!(old.is_none(), "G2: {cell} was recorded twice");
+                    let may = old.is_none_or(|old| is_replaced(&old, step, event));
+                    assert!(may, "G2: {cell} was recorded twice");
                     if matches!(step.outcome, Outcome::Value(_)) {
                         let old = self.values.insert(cell, step.outcome.clone());
                         assert!(old.is_none(), "G2: a success was recorded twice");
