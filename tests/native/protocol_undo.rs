@@ -311,6 +311,21 @@ fn after_a_retryable_error_and_its_undo_the_next_delivery_starts_over() {
 }
 
 #[test]
+fn what_could_not_be_undone_is_named_before_the_next_delivery_starts_over() {
+    let (mut object, _) = failed(true);
+    let task = object.task.as_mut().expect("a task");
+    task.attempts = task.policy.max_attempts;
+    // The last lease of undoing is lost, and a delivery is the first to notice.
+    let out = object.begin(T0 + 3 + LEASE, "again");
+    assert!(matches!(out.reply, Reply::Stands(_)), "{:?}", out.reply);
+    assert_eq!(state(&object), &State::Failed { resumable: true });
+    let undone = object.task().undone.as_ref().expect("undone");
+    assert_eq!(undone.not_undone[0].code, "lease_lost");
+    let third = object.begun(T0 + 4 + LEASE, "once more");
+    assert_eq!((third.attempt, third.resumed), (1, false));
+}
+
+#[test]
 fn restarts_and_revivals_share_ten() {
     let mut object = Object::default();
     let mut ms = T0;

@@ -275,15 +275,16 @@ impl World {
             put_head(&self.cells, task);
         }
         self.noted = false;
-        let decided = decided(&self.cells, event.clone(), &moment);
+        let watched = event.clone();
+        let decided = decided(&self.cells, event, &moment);
         let out = decided.transition.clone();
         let seen = self.task.as_ref().map_or(0, |t| t.seen_ms);
         let ms = moment.ms.max(seen);
         let mut model = std::mem::take(&mut self.model);
-        model.watch(self, &event, &out, ms);
+        model.watch(self, &watched, &out, ms);
         self.model = model;
         let committed = written(&self.cells, &decided);
-        let rang = matches!(event, Event::AlarmFired);
+        let rang = matches!(watched, Event::AlarmFired);
         for effect in &out.effects {
             self.carry_out(effect, &out.next, rang);
         }
