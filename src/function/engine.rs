@@ -84,13 +84,11 @@ impl Engine {
             } else {
                 let result = this.timed((this.work)(this.scope()), allowed_ms).await;
                 // A failure of this try says nothing of an earlier one that may have had its effect.
-                this.judge(
-                    result.map_err(|failure| match unknown {
-                        true => failure.with_unknown_effect(),
-                        false => failure,
-                    }),
-                    &open,
-                )
+                let result = result.map_err(|failure| Failure {
+                    unknown: unknown || failure.unknown,
+                    ..failure
+                });
+                this.judge(result, &open)
             };
             // Whoever awaited the step may be gone; its record counts all the same.
             let _ = tell.send(outcome);
@@ -155,7 +153,7 @@ impl Engine {
         let tries = open.tries + 1;
         let failure = match result.and_then(|text| self.within_limits(text)) {
             Ok(text) => return self.settle(Outcome::Value(text), tries),
-            Err(failure) => failure.cut(),
+            Err(failure) => self.fit(failure.cut()),
         };
         if failure.unknown && matches!(self.unknown, Unknown::Fail) {
             let open = Open {
@@ -186,7 +184,24 @@ impl Engine {
         }
     }
 
+    /// An answer that cannot be stored is left out; the failure itself counts.
+    fn fit(&self, failure: Failure) -> Failure {
+        let answer = failure.answer.clone();
+        let answer = answer.and_then(|answer| self.run.host.fit(*answer).ok());
+        Failure {
+            answer: answer.map(Box::new),
+            ..failure
+        }
+    }
+
+    /// What is too large to be recorded has happened all the same.
     fn within_limits(&self, text: String) -> Result<String, Failure> {
+        self.check_size(&text)
+            .map(|()| text)
+            .map_err(Failure::with_unknown_effect)
+    }
+
+    fn check_size(&self, text: &str) -> Result<(), Failure> {
         let (id, got, most) = (&self.id, text.len(), limits::MAX_OUTCOME_BYTES);
         if got > most {
             let message =
@@ -194,7 +209,7 @@ impl Engine {
             return Err(Failure::terminal("outcome_too_large", message));
         }
         let undo = self.undo.as_ref().map_or("", |undo| undo.input.as_str());
-        let (got_row, most_row) = (kept_bytes(&text) + kept_bytes(undo), MAX_KEPT_BYTES);
+        let (got_row, most_row) = (kept_bytes(text) + kept_bytes(undo), MAX_KEPT_BYTES);
         if got_row > most_row {
             let message = format!(
                 "the outcome of step {id} takes {got_row} bytes on record, with its quotes and line breaks escaped; a record can have {most_row}"
@@ -208,7 +223,7 @@ impl Engine {
             );
             return Err(Failure::terminal("state_too_large", message));
         }
-        Ok(text)
+        Ok(())
     }
 
     fn settle(&self, outcome: Outcome, tries: u32) -> Outcome {
