@@ -79,6 +79,11 @@ impl Engine {
         let (tell, told) = oneshot::channel();
         let this = self.clone();
         self.run.spawn(&self.id, async move {
+            if tell.is_canceled() {
+                // Its branch was left before the work began, as in the run before.
+                this.not_begun(open, unknown);
+                return;
+            }
             let outcome = if probes {
                 this.probe(open, allowed_ms).await
             } else {
@@ -97,6 +102,19 @@ impl Engine {
             Ok(outcome) => outcome,
             // Cut off by a race.
             Err(_) => pending().await,
+        }
+    }
+
+    /// Takes an intent back that nothing came of.
+    fn not_begun(&self, open: Open, unknown: bool) {
+        if self.needs_intent() && !unknown {
+            let tries = open.tries;
+            let open = Open {
+                in_flight: false,
+                ..open
+            };
+            self.run
+                .keep(self.record(Outcome::Open(Box::new(open)), tries));
         }
     }
 

@@ -148,6 +148,39 @@ fn the_answer_of_a_failed_step_survives_a_suspension() {
 }
 
 #[test]
+fn a_branch_that_was_left_does_not_go_on_when_it_is_replayed() {
+    let function = Function::new("left", |ctx: Ctx, (): ()| async move {
+        let (left, right) = (ctx.branch("l"), ctx.branch("r"));
+        let long = async {
+            for name in ["s1", "s2", "s3"] {
+                left.fetch(name, post(name)).await?;
+            }
+            Ok(())
+        };
+        let short = async { right.fetch("no", post("no")).await.map(drop) };
+        let ended: Result<_, Failure> = futures::try_join!(long, short);
+        ctx.sleep("nap", 60_000).await?;
+        Ok(ended.is_err())
+    });
+    let bench = Bench::new(function).outside(|sent| {
+        let refused = sent.request.url.ends_with("no");
+        let slow = sent.request.url.ends_with("s2");
+        let ms = if slow {
+            2_000
+        } else if refused {
+            500
+        } else {
+            10
+        };
+        Reaction::status(if refused { 404 } else { 200 }).after_ms(ms)
+    });
+    let bench = run(bench);
+    assert_eq!(body(&bench), "true");
+    assert_eq!(urls(&bench).len(), 3, "{:?}", urls(&bench));
+    assert_eq!(count(&bench, "s3"), 0);
+}
+
+#[test]
 fn addresses_of_signals_are_new_after_starting_over() {
     let function = Function::new("links", |ctx: Ctx, seen: Vec<String>| async move {
         let mut seen = seen;
