@@ -74,7 +74,9 @@ impl Engine {
             open.due_ms = None;
             self.run
                 .keep(self.record(Outcome::Open(Box::new(open.clone())), open.tries));
+            let mut intended = Intended(self, Some(open.clone()));
             self.run.recorded().await;
+            intended.1 = None;
         }
         let (tell, told) = oneshot::channel();
         let this = self.clone();
@@ -279,6 +281,17 @@ pub(super) const MAX_KEPT_BYTES: usize = limits::MAX_ROW_BYTES - (8 << 10);
 pub(super) fn kept_bytes(text: &str) -> usize {
     let escaped = text.bytes().filter(|b| matches!(b, b'"' | b'\\')).count();
     text.len() + escaped
+}
+
+/// An intent whose work has not begun: dropped, it is taken back.
+struct Intended<'a>(&'a Engine, Option<Open>);
+
+impl Drop for Intended<'_> {
+    fn drop(&mut self) {
+        if let Some(open) = self.1.take() {
+            self.0.not_begun(open, false);
+        }
+    }
 }
 
 /// The failure as that of this step.

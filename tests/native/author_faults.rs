@@ -181,6 +181,25 @@ fn a_branch_that_was_left_does_not_go_on_when_it_is_replayed() {
 }
 
 #[test]
+fn an_intent_that_nothing_came_of_is_not_undone() {
+    let function = Function::new("left", |ctx: Ctx, (): ()| async move {
+        let charge = ctx.fetch("charge", post("charge")).undo("refund", &());
+        let refused = async { Err::<(), _>(Failure::terminal("no", "no")) };
+        futures::try_join!(charge.into_future(), refused)?;
+        Ok(())
+    })
+    .undo(
+        "refund",
+        |_: StepScope, _: Undo<(), serde_json::Value>| async move { Ok(()) },
+    );
+    let bench = run(Bench::new(function));
+    let task = bench.task("k").expect("a task");
+    assert_eq!(task.state, State::Failed { resumable: false });
+    assert!(task.undone.is_none(), "{:?}", task.undone);
+    assert!(urls(&bench).is_empty());
+}
+
+#[test]
 fn addresses_of_signals_are_new_after_starting_over() {
     let function = Function::new("links", |ctx: Ctx, seen: Vec<String>| async move {
         let mut seen = seen;
