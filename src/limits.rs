@@ -133,6 +133,8 @@ pub const MAX_SIGNAL_NAME_CHARS: usize = 100;
 /// Steps and waits of one task that are under way at a time: its fan-out. What it waits for is part of
 /// its row.
 pub const MAX_FAN_OUT: usize = 1_000;
+/// Parents, grandparents and so on of one task.
+pub const MAX_CHILD_DEPTH: usize = 32;
 /// Tasks that wait for the end of one task.
 pub const MAX_PARENTS: usize = 1_000;
 /// Longest sleep and longest wait for a signal: ten years.

@@ -9,6 +9,7 @@ use super::step::{check_step, read, to_json};
 use crate::limits;
 use crate::protocol::{Kind, Open, Outcome, Parent, Standing, State, StepRecord, Wait, WaitFor};
 use crate::types::{Failure, Input, StepId, TaskId, TaskKey, TaskKind};
+use crate::webhook::fingerprint::raw;
 use futures::future::LocalBoxFuture;
 use serde::Serialize;
 use std::future::IntoFuture;
@@ -142,13 +143,16 @@ impl IntoFuture for ChildStep {
             let id = run.identify(&self.ctx.branch, &self.name);
             let claimed = &run.claimed;
             let own = id.derived_key(run.task_id, claimed.key_generation);
+            let chosen = self.key.is_some();
             let key = self.key.unwrap_or_else(|| own.to_string());
             let key = TaskKey::new(TaskKind::Function, &self.function, &claimed.tenant, &key);
             let input = Input {
                 headers: std::iter::once(("content-type", "application/json")).collect(),
                 body: self.input?.into_bytes(),
             };
-            let begin_by = run.task_id;
+            // A key of the author's may be another's as well: then it must be for the same input.
+            let target = format!("/v1/functions/{}", self.function);
+            let fingerprint = chosen.then(|| raw("POST", &target, &input.body));
             let begin = ChildBegin {
                 key,
                 function: self.function,
@@ -160,19 +164,38 @@ impl IntoFuture for ChildStep {
                 }),
                 // Two links: the message to the child's object, and the object's to its first slice.
                 hop: claimed.hop + 2,
+                fingerprint,
+                lineage: claimed
+                    .lineage
+                    .iter()
+                    .copied()
+                    .chain([run.task_id])
+                    .collect(),
             };
-            if self.waits && begin.key.task_id() == begin_by {
-                return Err(itself(&id));
-            }
+            check_lineage(&begin, &id)?;
             let text = Calling { run, id, begin }.outcome().await?;
             read(&text, &self.name)
         })
     }
 }
 
-fn itself(id: &StepId) -> Failure {
-    let message = format!("step {id} would have the task wait for its own end");
-    of_step(Failure::terminal("child_refused", message), id)
+/// A task that waited for itself, or for one that waits for it, would wait for ever.
+fn check_lineage(begin: &ChildBegin, id: &StepId) -> Result<(), Failure> {
+    let refused = |message: String| {
+        let failure = Failure::terminal("child_refused", message);
+        Err(of_step(failure, id))
+    };
+    if begin.lineage.len() > limits::MAX_CHILD_DEPTH {
+        let most = limits::MAX_CHILD_DEPTH;
+        return refused(format!(
+            "step {id} would be the child of more than {most} tasks"
+        ));
+    }
+    let child = begin.key.task_id();
+    if begin.parent.is_some() && begin.lineage.contains(&child) {
+        return refused(format!("step {id} would have a task wait for its own end"));
+    }
+    Ok(())
 }
 
 /// A child on its way.

@@ -65,6 +65,10 @@ pub struct ChildBegin {
     pub parent: Option<Parent>,
     /// Hops of the chain so far.
     pub hop: u32,
+    /// What must be equal under the same key, if the author chose that.
+    pub fingerprint: Option<String>,
+    /// The tasks that it comes from.
+    pub lineage: Vec<TaskId>,
 }
 
 /// Where a child stands.

@@ -70,6 +70,13 @@ pub enum Ask {
         /// Names the operation.
         op: String,
     },
+    /// A parent has been cancelled, and wants it ended with itself.
+    Abandon {
+        /// Names the operation.
+        op: String,
+        /// The parent.
+        parent: TaskId,
+    },
     /// An operator wants it tried again. The bytes of another input are the first blob.
     Retry {
         /// How.
@@ -103,6 +110,7 @@ impl Ask {
             Self::Journal { .. } => "journal",
             Self::Signal(_) => "signal",
             Self::Cancel { .. } => "cancel",
+            Self::Abandon { .. } => "abandon",
             Self::Retry { .. } => "retry",
             Self::Undo { .. } => "undo",
             Self::Delete => "delete",
@@ -130,6 +138,7 @@ impl Call {
             | Ask::Journal { .. }
             | Ask::Signal(_)
             | Ask::Cancel { .. }
+            | Ask::Abandon { .. }
             | Ask::Undo { .. }
             | Ask::Delete
             | Ask::Poke => Vec::new(),
@@ -179,6 +188,7 @@ impl Call {
             | Ask::Journal { .. }
             | Ask::Signal(_)
             | Ask::Cancel { .. }
+            | Ask::Abandon { .. }
             | Ask::Undo { .. }
             | Ask::Delete
             | Ask::Poke => {}

@@ -28,6 +28,7 @@ fn begin_carries_its_body_as_bytes() {
                 claims: true,
                 hop: 0,
                 parent: None,
+                lineage: Vec::new(),
             }),
             input_headers: headers.clone(),
             wait_ms: 5,

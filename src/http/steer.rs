@@ -136,6 +136,30 @@ pub fn ended(task: &TaskDocument) -> Problem {
         .header("location", task.location())
 }
 
+/// Refuses a body where none belongs: somebody meant something by it. `{}` says nothing.
+///
+/// # Errors
+/// 400 `input_invalid`.
+///
+/// ```
+/// use onceward::http::steer::without_body;
+/// assert!(without_body(b"").is_ok() && without_body(b" {} ").is_ok());
+/// assert!(without_body(b"{bad").is_err() && without_body(b"[]").is_err());
+/// ```
+pub fn without_body(body: &[u8]) -> Result<(), Problem> {
+    let body = body.trim_ascii();
+    if body.is_empty() {
+        return Ok(());
+    }
+    match serde_json::from_slice::<serde_json::Value>(body) {
+        Ok(serde_json::Value::Object(map)) if map.is_empty() => Ok(()),
+        _ => Err(Problem::new(
+            Code::InputInvalid,
+            "This takes no body. Nothing was done: send it without one.",
+        )),
+    }
+}
+
 /// No task has this id.
 pub fn absent(id: TaskId) -> Problem {
     Problem::new(

@@ -86,8 +86,9 @@ fn message(desk: &Desk, stored: &Stored, debt: &Debt) -> Option<Call> {
         Debt::End(parent) => end(desk, stored, parent),
         Debt::Cancel(child) => Some(Call {
             task_id: *child,
-            ask: Ask::Cancel {
+            ask: Ask::Abandon {
                 op: format!("{}:{}", stored.task.id(), stored.task.generation),
+                parent: stored.task.id(),
             },
         }),
     }

@@ -81,6 +81,7 @@ impl Delivery<'_> {
                     claims: true,
                     hop: 0,
                     parent: None,
+                    lineage: Vec::new(),
                 }),
                 input_headers: self.admitted.input.headers.clone(),
                 wait_ms: self.waits_ms().min(limits::MAX_JOIN_MS),

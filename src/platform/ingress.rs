@@ -113,7 +113,7 @@ async fn answer(
         }
         Route::CancelTask { id } => {
             allow(env, exchange, Scope::Operate)?;
-            steer::cancel(env, exchange, id).await
+            steer::cancel(env, exchange, request, id).await
         }
         Route::RetryTask { id } => {
             allow(env, exchange, Scope::Operate)?;
@@ -121,7 +121,7 @@ async fn answer(
         }
         Route::UndoTask { id } => {
             allow(env, exchange, Scope::Operate)?;
-            steer::undo(env, exchange, id).await
+            steer::undo(env, exchange, request, id).await
         }
         #[cfg(feature = "lab")]
         Route::SetFaults => {

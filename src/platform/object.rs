@@ -209,6 +209,7 @@ impl TaskObject {
             Ask::Finish(finish) => Event::Finish(finish),
             Ask::Signal(signal) => Event::Signal(signal),
             Ask::Cancel { op } => Event::Cancel { op },
+            Ask::Abandon { op, parent } => Event::Abandon { op, parent },
             Ask::Retry { retry, .. } => Event::Retry(retry),
             Ask::Undo { op } => Event::Undo { op },
             Ask::Delete => Event::Delete,

@@ -56,14 +56,26 @@ pub(super) async fn signal(
 }
 
 /// Has a task ended.
-pub(super) async fn cancel(env: &Env, exchange: &Exchange, id: TaskId) -> Result<Answer, Problem> {
+pub(super) async fn cancel(
+    env: &Env,
+    exchange: &Exchange,
+    request: &mut Request,
+    id: TaskId,
+) -> Result<Answer, Problem> {
+    steer::without_body(&ingress::read(request).await?)?;
     let op = steer::op(Operation::Cancel, &exchange.headers, &clock::token())?;
     let told = ask(env, id, Ask::Cancel { op }).await?;
     answer(Operation::Cancel, id, &told)
 }
 
 /// Has undone what a task did.
-pub(super) async fn undo(env: &Env, exchange: &Exchange, id: TaskId) -> Result<Answer, Problem> {
+pub(super) async fn undo(
+    env: &Env,
+    exchange: &Exchange,
+    request: &mut Request,
+    id: TaskId,
+) -> Result<Answer, Problem> {
+    steer::without_body(&ingress::read(request).await?)?;
     let op = steer::op(Operation::Undo, &exchange.headers, &clock::token())?;
     let told = ask(env, id, Ask::Undo { op }).await?;
     answer(Operation::Undo, id, &told)

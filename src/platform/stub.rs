@@ -61,6 +61,7 @@ fn is_slices(ask: &Ask) -> bool {
         | Ask::Look { .. }
         | Ask::Signal(_)
         | Ask::Cancel { .. }
+        | Ask::Abandon { .. }
         | Ask::Retry { .. }
         | Ask::Undo { .. }
         | Ask::Delete

@@ -68,6 +68,8 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         unread: Vec::new(),
         signals: 0,
         children: Vec::new(),
+        owner: begin.parent.as_ref().map(|parent| parent.task_id),
+        lineage: begin.lineage,
         parents: begin.parent.into_iter().collect(),
         // Children that a task of this key began before may still have to hear of its cancellation.
         debts: old.map_or_else(Debts::default, |t| t.debts.clone()),

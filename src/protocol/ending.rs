@@ -6,7 +6,7 @@ use super::lease;
 use super::summary::Standing;
 use super::task::{Debt, Lease, State, Task};
 use crate::limits;
-use crate::types::{Failure, StepId};
+use crate::types::{Failure, StepId, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// What a task becomes once everything is undone.
@@ -110,6 +110,7 @@ pub(super) fn undone(
     let Some(ending) = task.ending.take() else {
         return;
     };
+    let complete = not_undone.is_empty();
     task.undone = Some(Undone {
         at_ms: moment.ms,
         not_undone,
@@ -117,7 +118,8 @@ pub(super) fn undone(
     task.lease = None;
     task.state = match ending.to {
         EndsAs::Failed { restarts } => State::Failed {
-            resumable: restarts && task.revivals < limits::MAX_REVIVALS,
+            // What is not undone must not be done once more by itself.
+            resumable: restarts && complete && task.revivals < limits::MAX_REVIVALS,
         },
         EndsAs::Cancelled => State::Cancelled,
         EndsAs::Succeeded => State::Succeeded,
@@ -221,6 +223,23 @@ pub(super) fn cancel(mut task: Task, op: String, moment: &Moment) -> Transition 
     }
     let reply = Reply::Stands(Standing::of(&task));
     Transition::put(task, effects, reply)
+}
+
+/// A parent was cancelled. The task goes with it if that parent began it and no other one waits.
+pub(super) fn abandon(mut task: Task, op: String, parent: TaskId, moment: &Moment) -> Transition {
+    let owed = |debt: &Debt| matches!(debt, Debt::End(end) if end.task_id == parent);
+    let known =
+        task.parents.iter().any(|p| p.task_id == parent) || task.debts.list.iter().any(owed);
+    task.parents.retain(|p| p.task_id != parent);
+    task.debts.list.retain(|debt| !owed(debt));
+    let alone = task.owner == Some(parent) && task.parents.is_empty();
+    if alone && !task.has_ended() && !matches!(task.state, State::Forgotten) {
+        return cancel(task, op, moment);
+    }
+    if known {
+        return Transition::put(task, Vec::new(), Reply::Done);
+    }
+    Transition::unchanged(Reply::Done)
 }
 
 /// Nobody works on the task, and it is to be ended: its children with it.

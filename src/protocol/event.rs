@@ -6,7 +6,7 @@ use super::mailbox::{Letter, Signal};
 use super::steer::Retry;
 use super::task::{Debt, Parent, Version};
 use super::waits::{Mismatch, Wait};
-use crate::types::{Answer, Failure, Input, Policy, StepId, TaskKey, Token};
+use crate::types::{Answer, Failure, Input, Policy, StepId, TaskId, TaskKey, Token};
 use serde::{Deserialize, Serialize};
 
 /// The moment of an event: the object's clock, and randomness drawn for it by the caller.
@@ -94,6 +94,13 @@ pub enum Event {
         /// Names the operation.
         op: String,
     },
+    /// A parent has been cancelled, and wants it ended with itself.
+    Abandon {
+        /// Names the operation.
+        op: String,
+        /// The parent.
+        parent: TaskId,
+    },
     /// An operator wants it tried again.
     Retry(Box<Retry>),
     /// An operator wants undone what a succeeded task did.
@@ -136,6 +143,9 @@ pub struct Begin {
     /// The task that waits for the end.
     #[serde(default)]
     pub parent: Option<Parent>,
+    /// The tasks that it comes from, the first one first: parent, grandparent and so on.
+    #[serde(default)]
+    pub lineage: Vec<TaskId>,
 }
 
 const fn yes() -> bool {
@@ -295,6 +305,9 @@ pub struct Claimed {
     pub function: String,
     /// How it is run.
     pub policy: Policy,
+    /// The tasks that it comes from: it must not wait for one of them.
+    #[serde(default)]
+    pub lineage: Vec<TaskId>,
     /// Tenant label of the task's key: children inherit it.
     #[serde(default)]
     pub tenant: String,

@@ -77,6 +77,7 @@ fn claimed(task: &Task, lease: &Lease) -> Claimed {
         resumed: task.claims > 1 || task.begin_op.as_ref() != Some(&lease.op),
         function: task.function.clone(),
         policy: task.policy.clone(),
+        lineage: task.lineage.clone(),
         tenant: task.key.tenant.clone(),
         // When it was granted: the holder counts from there, whichever reply it gets to see.
         now_ms: lease.ends_ms.saturating_sub(task.policy.lease_ms),

@@ -82,7 +82,11 @@ pub fn handle(task: Option<Task>, event: Event, moment: &Moment) -> Transition {
         // Expired, so the key is new: nobody steers what is no more.
         (
             Some(task),
-            Event::Signal(_) | Event::Cancel { .. } | Event::Retry(_) | Event::Undo { .. },
+            Event::Signal(_)
+            | Event::Cancel { .. }
+            | Event::Abandon { .. }
+            | Event::Retry(_)
+            | Event::Undo { .. },
         ) if task.is_expired(moment.ms) => Transition::unchanged(Reply::NotFound),
         (Some(task), event) => known(task, event, &moment),
     };
@@ -113,6 +117,7 @@ fn known(task: Task, event: Event, moment: &Moment) -> Transition {
         | Event::FlushFailed { .. }
         | Event::Signal(_)
         | Event::Cancel { .. }
+        | Event::Abandon { .. }
         | Event::Retry(_)
         | Event::Undo { .. }
         | Event::Delete
@@ -128,6 +133,7 @@ fn known(task: Task, event: Event, moment: &Moment) -> Transition {
         Event::FlushFailed { sent } => outbox::failed(task, sent, moment),
         Event::Signal(signal) => mailbox::signal(task, *signal, moment),
         Event::Cancel { op } => ending::cancel(task, op, moment),
+        Event::Abandon { op, parent } => ending::abandon(task, op, parent, moment),
         Event::Retry(retry) => steer::retry(task, *retry, moment),
         Event::Undo { op } => steer::undo(task, op, moment),
         Event::DebtPaid(debt) => debts::paid(task, &debt, moment),

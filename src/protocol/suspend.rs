@@ -4,7 +4,7 @@ use super::effect::{Effect, Reply, Transition};
 use super::ending;
 use super::event::{Moment, Suspend};
 use super::finish;
-use super::journal::{self, StepRecord};
+use super::journal::{self, Outcome, StepRecord};
 use super::lease::{self, Standing as Proven};
 use super::mailbox::{self, Letter};
 use super::summary::Standing;
@@ -144,7 +144,9 @@ fn wait(
     // What is on record is not waited for once more.
     waits.retain(|wait| there.iter().all(|record| record.id != wait.id));
     let mut records = mailbox::settle(&mut task, &waits, &letters, moment, &mut effects);
-    let moved = progress || !records.is_empty() || has_slept(&waits, moment.ms);
+    // A failure is no progress, whoever tells of it.
+    let value = |r: &StepRecord| matches!(r.outcome, Outcome::Value(_));
+    let moved = progress || records.iter().any(value) || has_slept(&waits, moment.ms);
     records.extend(there);
     if !records.is_empty() || is_due(&waits, moment.ms) {
         if moved && task.attempts > 1 {

@@ -232,6 +232,12 @@ pub struct Task {
     /// Tasks that wait for its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<Parent>,
+    /// The parent that began it: with no other one left, it is cancelled with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<TaskId>,
+    /// The tasks that it comes from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lineage: Vec<TaskId>,
     /// What other tasks are owed.
     #[serde(default)]
     pub debts: Debts,

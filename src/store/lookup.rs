@@ -91,6 +91,7 @@ pub(super) fn look_up(
         | Event::AlarmFired
         | Event::Poke
         | Event::Cancel { .. }
+        | Event::Abandon { .. }
         | Event::Undo { .. } => may_end = task.is_some(),
         Event::Claim(_)
         | Event::Flushed { .. }

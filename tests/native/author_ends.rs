@@ -338,3 +338,119 @@ fn children_are_disturbed_at_every_point() {
         .everywhere(&input("null"));
     assert!(tried.runs > 20, "{tried:?}");
 }
+
+#[test]
+fn a_shared_child_outlives_the_parent_that_is_cancelled() {
+    let mut bench = Bench::new(parent()).with(child());
+    for key in ["k", "k2"] {
+        bench.deliver(key, input("\"shared\"")).expect("a key");
+    }
+    bench.run_for(5_000);
+    bench.cancel("k");
+    bench.run_until_idle();
+    assert_eq!(state(&bench), State::Cancelled);
+    assert_eq!(
+        bench.answer("k2").expect("an answer").body,
+        b"\"in and out\""
+    );
+    // One that somebody else began is not a parent's to end.
+    let mut bench = Bench::new(parent()).with(child());
+    bench
+        .deliver(("child", "shared"), input("\"in\""))
+        .expect("text");
+    bench.run_for(1_000);
+    bench.deliver("k", input("\"shared\"")).expect("a key");
+    bench.run_for(1_000);
+    bench.cancel("k");
+    bench.run_until_idle();
+    assert_eq!(state(&bench), State::Cancelled);
+    let child = bench.task_of("child", "shared").expect("a task");
+    assert_eq!(child.state, State::Succeeded);
+}
+
+#[test]
+fn a_key_of_the_author_is_for_one_input() {
+    let two = Function::new("two", |ctx: Ctx, what: String| async move {
+        let child: Fetched = ctx.call("child", Some("shared"), &what).await?;
+        Ok(child.body)
+    });
+    let mut bench = Bench::new(two).with(child());
+    bench.deliver("k", input("\"one\"")).expect("text");
+    bench.deliver("k2", input("\"other\"")).expect("text");
+    bench.run_until_idle();
+    assert_eq!(body(&bench), "\"one and out\"");
+    let failure = bench.task("k2").and_then(|t| t.failure).expect("a failure");
+    assert_eq!(failure.code, "child_refused", "{failure}");
+}
+
+#[test]
+fn nobody_waits_for_itself() {
+    let ring = |name: &'static str, next: &'static str| {
+        Function::new(name, move |ctx: Ctx, (): ()| async move {
+            let child: Fetched = ctx.call(next, Some("k"), &()).await?;
+            Ok(child.status)
+        })
+    };
+    let mut bench = Bench::new(ring("a", "b"))
+        .with(ring("b", "c"))
+        .with(ring("c", "a"));
+    bench.deliver("k", input("null")).expect("null is taken");
+    bench.run_until_idle();
+    for function in ["a", "b", "c"] {
+        let task = bench.task_of(function, "k").expect("a task");
+        assert_eq!(task.state, State::Failed { resumable: false }, "{function}");
+    }
+    let failure = bench.task_of("c", "k").and_then(|t| t.failure);
+    assert_eq!(failure.expect("a failure").code, "child_refused");
+}
+
+#[test]
+fn attempts_of_a_parent_end_though_its_child_fails_at_once() {
+    let limited = |n: u32| Policy {
+        max_attempts: n,
+        ..Policy::default()
+    };
+    let quick = Function::new("child", |ctx: Ctx, (): ()| async move {
+        ctx.fetch("work", post("work"))
+            .retry(onceward::function::Retry::none())
+            .await?;
+        Ok(())
+    });
+    let asks = Function::new("parent", |ctx: Ctx, (): ()| async move {
+        ctx.call("child", None, &()).await.map(|c| c.status)
+    });
+    let bench = Bench::new(asks.policy_of(limited(2)))
+        .with(quick.policy_of(limited(1)))
+        .outside(|_: &Sent| Reaction::status(500));
+    let mut bench = started(bench);
+    for _ in 0..300 {
+        bench.run_for(20);
+        let t = bench.task("k").expect("t");
+        eprintln!("{} {:?} attempts {} claims {} {:?}", bench.now_ms() % 100_000, t.state, t.attempts, t.claims, t.failure.map(|f| f.code));
+    }
+    let failure = bench.task("k").and_then(|t| t.failure).expect("a failure");
+    assert_eq!(
+        state(&bench),
+        State::Failed { resumable: true },
+        "{failure}"
+    );
+    assert_eq!(urls(&bench).len(), 2, "one for each attempt of the parent");
+}
+
+#[test]
+fn what_was_undone_in_part_does_not_begin_anew_by_itself() {
+    let once = Policy {
+        max_attempts: 1,
+        ..Policy::default()
+    };
+    let mut bench = Bench::new(booking().policy_of(once)).outside(by_path("undo-hotel", 400));
+    bench.deliver("k", input("\"retryable\"")).expect("text");
+    bench.run_until_idle();
+    assert_eq!(state(&bench), State::Failed { resumable: false });
+    let before = urls(&bench).len();
+    bench.deliver("k", input("\"retryable\"")).expect("text");
+    bench.run_until_idle();
+    assert_eq!(urls(&bench).len(), before, "nothing is paid twice");
+    let undone = bench.task("k").and_then(|t| t.undone).expect("undone");
+    assert_eq!(undone.not_undone.len(), 1, "and what is owed stays named");
+}

@@ -27,6 +27,7 @@ fn begin(function: &str, name: &str) -> Event {
         claims: true,
         hop: 0,
         parent: None,
+        lineage: Vec::new(),
     }))
 }
 

@@ -47,6 +47,7 @@ pub fn begin(op: &str) -> Begin {
         claims: true,
         hop: 0,
         parent: None,
+        lineage: Vec::new(),
     }
 }
 

@@ -132,6 +132,7 @@ impl Model {
             | Event::TombstoneFailed { .. }
             | Event::Signal(_)
             | Event::Cancel { .. }
+            | Event::Abandon { .. }
             | Event::Retry(_)
             | Event::Undo { .. }
             | Event::DebtPaid(_)

@@ -89,6 +89,7 @@ fn begun_by(key: &str, claims: bool, at_ms: u64) -> Task {
         claims,
         hop: 0,
         parent: None,
+        lineage: Vec::new(),
     };
     let out = handle(None, Event::Begin(Box::new(begin)), &Moment::at(at_ms));
     let Next::Put(task) = out.next else {

@@ -37,6 +37,7 @@ fn begin_by(op: &str, body: Vec<u8>) -> Event {
         claims: true,
         hop: 0,
         parent: None,
+        lineage: Vec::new(),
     }))
 }
 

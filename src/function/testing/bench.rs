@@ -159,6 +159,7 @@ impl Bench {
             claims: true,
             hop: 0,
             parent: None,
+            lineage: Vec::new(),
         };
         let reply = self.world.tell(id, Event::Begin(Box::new(begin)));
         if let Reply::Claimed(claimed) = &reply {

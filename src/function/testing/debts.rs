@@ -45,7 +45,7 @@ fn message(world: &World, id: TaskId, debt: &Debt) -> Option<(TaskId, Event)> {
     match debt {
         Debt::Cancel(child) => {
             let op = format!("{id}:{}", task.generation);
-            Some((*child, Event::Cancel { op }))
+            Some((*child, Event::Abandon { op, parent: id }))
         }
         Debt::End(parent) => {
             let signal = Signal {

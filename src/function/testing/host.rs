@@ -101,11 +101,12 @@ impl TestHost {
             key: begin.key,
             function: begin.function,
             policy: checked.policy.unwrap_or_else(|| function.policy().clone()),
-            fingerprint: None,
+            fingerprint: begin.fingerprint,
             input: begin.input,
             claims: false,
             hop: begin.hop,
             parent: begin.parent,
+            lineage: begin.lineage,
         }));
         let tell = |world: &World| world.tell(child, event.clone());
         match self.at_object(Action::Begin, tell).await {

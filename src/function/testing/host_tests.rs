@@ -22,6 +22,8 @@ fn key(name: &str) -> TaskKey {
 
 fn child(function: &str, body: &[u8]) -> ChildBegin {
     ChildBegin {
+        fingerprint: None,
+        lineage: Vec::new(),
         key: key(function),
         function: function.to_owned(),
         input: Input {
