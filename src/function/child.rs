@@ -164,7 +164,14 @@ impl IntoFuture for ChildStep {
             if self.waits && begin.key.task_id() == begin_by {
                 return Err(itself(&id));
             }
-            let text = Calling { run, id, begin }.outcome().await?;
+            let opened = None;
+            let calling = Calling {
+                run,
+                id,
+                begin,
+                opened,
+            };
+            let text = calling.outcome().await?;
             read(&text, &self.name)
         })
     }
@@ -180,16 +187,19 @@ struct Calling {
     run: Rc<Run>,
     id: StepId,
     begin: ChildBegin,
+    /// As on record.
+    opened: Option<(u64, u32)>,
 }
 
 impl Calling {
-    async fn outcome(self) -> Result<String, Failure> {
+    async fn outcome(mut self) -> Result<String, Failure> {
         let run = Rc::clone(&self.run);
         let Some(_under_way) = run.enter(&self.id) else {
             return Err(in_flight(&self.id));
         };
         let found = run.visit(&self.id, Kind::Child).await;
         let accepted = found.as_ref().map(|r| r.at_ms);
+        self.opened = found.as_ref().and_then(|r| r.opened);
         let (child, fresh) = match found.map(|r| r.outcome) {
             Some(Outcome::Value(text)) => return Ok(text),
             Some(Outcome::Failed(failure)) => return Err(of_step(failure, &self.id)),
@@ -303,6 +313,7 @@ impl Calling {
     fn keep(&self, outcome: Outcome) {
         self.run.keep(StepRecord {
             kind: Kind::Child,
+            opened: self.opened,
             ..StepRecord::new(self.id.clone(), outcome)
         });
     }
