@@ -2,6 +2,7 @@
 
 use super::tests::{NOW_MS, asked, form, stored, task};
 use super::*;
+use crate::http::sample;
 use crate::protocol::{
     Cancel, Ending, EndsAs, Mismatch, NotUndone, Summary, Undone, Wait, WaitFor,
 };
@@ -13,26 +14,10 @@ const LONG: &str = "2026-11-29T22:03:31.097Z";
 
 /// What an object says of a task in this state.
 fn object(state: State, answer: Option<Answer>) -> protocol::Standing {
+    let key = TaskKey::new(TaskKind::Source, "inbox", "", "k1");
     let summary = Summary {
         task_id: task().task_id,
-        key: TaskKey::new(TaskKind::Source, "inbox", "", "k1"),
-        function: "greet".into(),
-        state,
-        generation: 1,
-        attempts: 1,
-        claims: 1,
-        revivals: 0,
-        created_ms: 1,
-        updated_ms: 2,
-        finished_ms: None,
-        expires_ms: None,
-        failure: None,
-        answer_status: None,
-        duplicates: 0,
-        ending: None,
-        undone: None,
-        cancel: None,
-        unread: 0,
+        ..sample::summary(key, "greet", state)
     };
     protocol::Standing {
         summary,

@@ -31,6 +31,8 @@ pub mod prefer;
 pub mod problem;
 pub mod query;
 pub mod route;
+#[cfg(test)]
+mod sample;
 pub mod seal;
 pub mod signal;
 pub mod steer;

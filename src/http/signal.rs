@@ -14,6 +14,7 @@ use crate::limits::MAX_SIGNAL_BYTES;
 use crate::protocol::{Outcome, Signal};
 use crate::types::{Answer, TaskId};
 use crate::webhook::KeyRule;
+use serde_json::json;
 
 /// The address of a signal.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +100,19 @@ pub fn admit(
     })
 }
 
+/// Whether the sender shows nothing but the one-time token of the address: then it is told no more
+/// of the task than that.
+///
+/// ```
+/// use onceward::http::signal::is_one_time;
+/// assert!(is_one_time("/v1/tasks/t/signals/approval?token=0.ab"));
+/// assert!(!is_one_time("/v1/tasks/t/signals/token"));
+/// ```
+pub fn is_one_time(target: &str) -> bool {
+    let parameters = query::parameters(target);
+    parameters.iter().any(|(name, _)| name == "token")
+}
+
 fn holds(address: Address<'_>, token: &str, secret: Option<&str>) -> bool {
     secret.is_some_and(|secret| seal::is_signal_token(secret, address.task_id, address.name, token))
 }
@@ -121,14 +135,23 @@ fn payload(body: &[u8]) -> Result<String, Problem> {
     Ok(text.to_owned())
 }
 
-/// The answer to a signal, from what the object said. `None`: the object said something else.
-pub fn answer(told: &Told, task_id: TaskId) -> Option<Result<Answer, Problem>> {
+/// The answer to a signal, from what the object said; with `one_time` it shows nothing of the task.
+/// `None`: the object said something else.
+pub fn answer(told: &Told, task_id: TaskId, one_time: bool) -> Option<Result<Answer, Problem>> {
     Some(match told {
         Told::Signalled {
             repeated,
             standing: Some(standing),
         } => {
-            let mut answer = accepted(None, &TaskDocument::of(&standing.summary));
+            let mut answer = if one_time {
+                let mut answer = Answer::json(202, &json!({ "task_id": task_id.to_string() }));
+                answer.headers.push("cache-control", "no-store");
+                let id = task_id.to_string();
+                answer.headers.push("onceward-task-id", id);
+                answer
+            } else {
+                accepted(None, &TaskDocument::of(&standing.summary))
+            };
             if *repeated {
                 answer.headers.set("idempotent-replayed", "true");
             }

@@ -1,7 +1,8 @@
 //! Signals from outside, in the order of their checks.
 
 use super::*;
-use crate::protocol::{Standing, State, Summary};
+use crate::http::sample::standing;
+use crate::protocol::State;
 use crate::types::{Headers, TaskKey, TaskKind};
 
 const SECRET: &str = "SEC-1";
@@ -148,38 +149,9 @@ fn a_one_time_address_needs_no_token_and_no_key() {
     assert_eq!(status(&none).0, 401);
 }
 
-fn standing(state: State) -> Box<Standing> {
-    let summary = Summary {
-        task_id: id(),
-        key: TaskKey::new(TaskKind::Source, "shop", "", "k1"),
-        function: "f".into(),
-        state,
-        generation: 1,
-        attempts: 1,
-        claims: 1,
-        revivals: 0,
-        created_ms: 1,
-        updated_ms: 2,
-        finished_ms: None,
-        expires_ms: None,
-        failure: None,
-        answer_status: None,
-        duplicates: 0,
-        ending: None,
-        undone: None,
-        cancel: None,
-        unread: 0,
-    };
-    Box::new(Standing {
-        began: false,
-        summary,
-        answer: None,
-    })
-}
-
 #[test]
 fn what_the_object_says_becomes_an_answer() {
-    let of = |told: &Told| match answer(told, id())? {
+    let of = |told: &Told| match answer(told, id(), false)? {
         Ok(answer) => {
             let repeated = answer.headers.get("idempotent-replayed").is_some();
             Some((

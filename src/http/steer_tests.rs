@@ -1,40 +1,12 @@
 //! Operators: what they ask for, and what they are told.
 
 use super::*;
-use crate::protocol::{Cancel, Ending, EndsAs, State, Summary, Undone, Waiting};
+use crate::http::sample::standing;
+use crate::protocol::{Cancel, Ending, EndsAs, State, Undone, Waiting};
 use crate::types::{StepId, TaskKey, TaskKind};
 
 fn id() -> TaskId {
     TaskKey::new(TaskKind::Source, "shop", "", "k1").task_id()
-}
-
-fn standing(state: State) -> Box<Standing> {
-    let summary = Summary {
-        task_id: id(),
-        key: TaskKey::new(TaskKind::Source, "shop", "", "k1"),
-        function: "f".into(),
-        state,
-        generation: 1,
-        attempts: 1,
-        claims: 1,
-        revivals: 0,
-        created_ms: 1,
-        updated_ms: 2,
-        finished_ms: None,
-        expires_ms: None,
-        failure: None,
-        answer_status: None,
-        duplicates: 0,
-        ending: None,
-        undone: None,
-        cancel: None,
-        unread: 0,
-    };
-    Box::new(Standing {
-        began: false,
-        summary,
-        answer: None,
-    })
 }
 
 fn ending(to: EndsAs) -> Box<Standing> {

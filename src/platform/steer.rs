@@ -51,7 +51,8 @@ pub(super) async fn signal(
     let address = Address { task_id: id, name };
     let signal = signal::admit(address, &head, &body, &tokens, secret.as_deref())?;
     let told = ask(env, id, Ask::Signal(Box::new(signal))).await?;
-    signal::answer(&told, id).unwrap_or_else(|| Err(unexpected(id, &told)))
+    let one_time = signal::is_one_time(head.target);
+    signal::answer(&told, id, one_time).unwrap_or_else(|| Err(unexpected(id, &told)))
 }
 
 /// Has a task ended.

@@ -127,7 +127,10 @@ fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
         State::Running | State::Suspended(_) => {
             // A delivery is as good as the alarm: whatever is due goes on.
             let moved = schedule::advance(&mut task, moment, &mut effects);
-            let failed = matches!(task.state, State::Failed { resumable: true });
+            lease::leave_to_alarm(&mut task, moment, &mut effects);
+            // What was just given up while it was undone is shown first; the next delivery begins anew.
+            let shown = task.undone.is_some();
+            let failed = matches!(task.state, State::Failed { resumable: true }) && !shown;
             if failed && !is_same_delivery(&task, begin) {
                 return revive(task, begin, effects, moment);
             }

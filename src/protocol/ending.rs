@@ -94,7 +94,7 @@ pub(super) fn compensate(
     });
     task.attempts = 0;
     // A lease that was lost stays on record: what its holder did may be reported until the claim.
-    lease::hand_on(task, hop, moment, effects);
+    lease::hand_on(task, hop, moment);
     task.owe(moment.ms);
     effects.push(Effect::WakeJoined);
     effects.push(Effect::Flush);
@@ -122,7 +122,12 @@ pub(super) fn undone(
         EndsAs::Cancelled => State::Cancelled,
         EndsAs::Succeeded => State::Succeeded,
     };
+    let finished_ms = task.finished_ms;
     end(task, moment, effects);
+    if ending.to == EndsAs::Succeeded {
+        // It succeeded when it did; only what came of it is kept for as long as any.
+        task.finished_ms = finished_ms;
+    }
 }
 
 /// Compensation itself cannot go on: what is left is named as unknown.

@@ -38,9 +38,11 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
     task.finish_op = Some(finish.op);
     task.lease = None;
     task.ticket = None;
-    // A late finish may find the task failed by lost leases.
-    task.finished_ms = None;
-    task.expires_ms = None;
+    if task.ending.is_none() {
+        // A late finish may find the task failed by lost leases.
+        task.finished_ms = None;
+        task.expires_ms = None;
+    }
     task.touch(moment.ms);
     match finish.verdict {
         Verdict::Undone(not_undone) if task.ending.is_some() => {
@@ -70,7 +72,7 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
         }
         Verdict::ContinueAs(next) => {
             steer::continue_as(&mut task, next.body, moment, &mut effects);
-            lease::hand_on(&mut task, hop, moment, &mut effects);
+            lease::hand_on(&mut task, hop, moment);
             task.owe(moment.ms);
             effects.push(Effect::Flush);
         }
@@ -130,7 +132,7 @@ enum After {
 
 fn after(task: &Task, failure: &Failure) -> After {
     let retryable = failure.kind == FailureKind::Retryable;
-    if retryable && task.attempts < task.policy.max_attempts {
+    if retryable && task.attempts < task.max_attempts() {
         After::BackOff
     } else if retryable && steer::may_revive(task) {
         After::Resumable

@@ -134,20 +134,27 @@ pub(super) fn mint(task: &mut Task, hop: u32, moment: &Moment, effects: &mut Vec
 }
 
 /// Has the next slice started: by the slice at hand, if it is part of a chain that may go on
-/// (`hop`), else by the object.
-pub(super) fn hand_on(
-    task: &mut Task,
-    hop: Option<u32>,
-    moment: &Moment,
-    effects: &mut Vec<Effect>,
-) {
-    match hop {
-        // Its slices are held by the object, whose alarm starts them.
-        _ if task.policy.is_long() => by_alarm(task, moment),
-        None => mint(task, 0, moment, effects),
-        Some(hop) if hop < limits::MAX_HOPS => mint(task, hop + 1, moment, &mut Vec::new()),
-        // The chain stops at its limit; from there the alarm goes on at depth 0, right away.
-        Some(_) => by_alarm(task, moment),
+/// (`hop`), else by the alarm.
+pub(super) fn hand_on(task: &mut Task, hop: Option<u32>, moment: &Moment) {
+    // Slices of a long task are held by the object, whose alarm starts them. And whoever asks without
+    // a hop may be at the end of a long chain itself.
+    let chained = hop.filter(|hop| *hop < limits::MAX_HOPS && !task.policy.is_long());
+    match chained {
+        Some(hop) => mint(task, hop + 1, moment, &mut Vec::new()),
+        None => by_alarm(task, moment),
+    }
+}
+
+/// Takes back a dispatch that would lengthen a chain of unknown length: the alarm does it, at once.
+pub(super) fn leave_to_alarm(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
+    let before = effects.len();
+    effects.retain(|effect| !matches!(effect, Effect::Dispatch { .. }));
+    if effects.len() < before {
+        // It counts once, when the alarm does it.
+        task.dispatches = task.dispatches.saturating_sub(1);
+        if let Some(ticket) = &mut task.ticket {
+            ticket.due_ms = moment.ms + 1;
+        }
     }
 }
 

@@ -142,8 +142,8 @@ pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition 
     // The row of what is forgotten is not written any more: a tombstone is.
     let row = task.outbox.is_owing() && !dead;
     due(row, task.outbox.next_ms, Effect::Flush);
-    // An alarm that rang before the time in the row leaves that time without one.
-    let early = cause == Cause::Alarm && task.armed_ms.is_some_and(|at| at > moment.ms);
+    // An alarm that rang before its time is trusted by what follows, so it is set again.
+    let early = task.armed_ms.is_some_and(|at| at > moment.ms);
     if next < NEVER_MS || early {
         effects.push(ring_at(&task, next, moment));
     }
@@ -220,7 +220,7 @@ fn lost(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
         ending::cancelled(task, None, moment, effects);
         return;
     }
-    if task.attempts >= task.policy.max_attempts {
+    if task.attempts >= task.max_attempts() {
         finish::fail(task, failure, None, moment, effects);
         return;
     }

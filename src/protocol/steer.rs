@@ -60,7 +60,7 @@ pub(super) fn retry(mut task: Task, retry: Retry, moment: &Moment) -> Transition
         State::Failed { .. } => again(task, retry, moment),
         State::Suspended(Waiting::CodeChanged(_) | Waiting::BackingOff { .. }) => {
             let simple = retry.from.is_none() && retry.input.is_none();
-            if !simple || task.ending.is_some() {
+            if !simple {
                 return Transition::unchanged(Reply::InProgress(Standing::of(&task)));
             }
             let plan = plan(&task, &retry, None);
@@ -71,6 +71,8 @@ pub(super) fn retry(mut task: Task, retry: Retry, moment: &Moment) -> Transition
             task.steer_op = Some(retry.op);
             lease::mint(&mut task, 0, moment, &mut effects);
             task.touch(moment.ms);
+            task.owe(moment.ms);
+            effects.push(Effect::Flush);
             planned(task, plan, effects)
         }
         State::Running | State::Suspended(_) => {

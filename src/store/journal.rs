@@ -94,9 +94,9 @@ pub(super) fn is_undoable(
             let found = cells.list(&prefix, after.as_deref(), limits::CELLS_AT_A_TIME)?;
             for (_, bytes) in &found {
                 let record = read_step(bytes)?;
-                let told = area == UNDO && but_for.contains(&record.id);
-                // What is settled stays, whatever the message says.
-                let known_better = told && !record.outcome.is_settled();
+                // What is settled stays, whatever a message says.
+                let replaced = area == UNDO && !record.outcome.is_settled();
+                let known_better = replaced && but_for.contains(&record.id);
                 if record.is_undoable() && !known_better {
                     return Ok(true);
                 }

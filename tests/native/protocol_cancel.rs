@@ -304,7 +304,7 @@ fn children_that_are_under_way_are_cancelled_with_it() {
     let out = object.cancel(T0 + 5, "op");
     assert!(out.effects.contains(&Effect::PayDebts));
     let debt = Debt::Cancel(child_id("pay"));
-    assert_eq!(object.task().debts.list, [debt.clone()]);
+    assert_eq!(object.task().debts.list, std::slice::from_ref(&debt));
     // Not heard of, so the alarm tries again, and again, with growing pauses.
     object.flushed(T0 + 6);
     object.at(T0 + 6, Event::DebtFailed);

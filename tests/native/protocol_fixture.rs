@@ -1,74 +1,15 @@
-//! Tasks and messages for the tests of the machine.
+//! One object, for scenarios that are told step by step.
 
+pub use crate::protocol_messages::*;
 use onceward::http::object_call::Frame;
 use onceward::protocol::{
-    Begin, Claim, Claimed, Effect, Event, Finish, Kind, Moment, Next, Open, Outcome, Proof, Record,
-    Reply, Retry, Signal, StepRecord, Suspend, Task, Transition, UndoPlan, Verdict, Version, Wait,
-    WaitFor,
+    Claim, Claimed, Cursor, Effect, Event, Finish, Moment, Next, Outcome, Proof, Record, Reply,
+    Retry, StepRecord, Suspend, Task, Transition, Verdict, Wait,
 };
 use onceward::store::cells::{Cells, MemoryCells};
-use onceward::store::commit::{Committed, Decided, decide, write};
-use onceward::store::journal::{Purpose, page};
-use onceward::types::{Answer, Failure, Input, Policy, StepId, TaskId, TaskKey, TaskKind, Token};
-
-/// The first moment of every scenario.
-pub const T0: u64 = 1_000_000_000;
-
-/// Of the policy below.
-pub const LEASE: u64 = onceward::limits::DEFAULT_LEASE_MS;
-
-/// Defaults, but three attempts.
-pub fn policy() -> Policy {
-    Policy {
-        max_attempts: 3,
-        ..Policy::default()
-    }
-}
-
-pub fn token(text: &str) -> Token {
-    Token::new(text)
-}
-
-pub fn key() -> TaskKey {
-    TaskKey::new(TaskKind::Source, "github", "", "k1")
-}
-
-pub fn begin(op: &str) -> Begin {
-    Begin {
-        op: token(op),
-        key: key(),
-        function: "sync".to_owned(),
-        policy: policy(),
-        fingerprint: Some("print-1".to_owned()),
-        input: Input::default(),
-        claims: true,
-        hop: 0,
-        parent: None,
-    }
-}
-
-pub fn value(name: &str) -> StepRecord {
-    step(name, Outcome::Value("1".to_owned()))
-}
-
-pub fn step(name: &str, outcome: Outcome) -> StepRecord {
-    StepRecord {
-        tries: 1,
-        ..StepRecord::new(StepId::new("", name, 0), outcome)
-    }
-}
-
-/// A retryable failure of the function that comes from a step.
-pub fn failing(name: &str) -> Failure {
-    Failure {
-        step: Some(StepId::new("", name, 0)),
-        ..Failure::retryable("busy", "try again")
-    }
-}
-
-pub fn answer(status: u16) -> Answer {
-    Answer::json(status, &serde_json::json!({ "status": status }))
-}
+use onceward::store::commit::{Committed, Decided, Stored, decide, write};
+use onceward::store::journal::{Purpose, cursor, page};
+use onceward::types::{Answer, Token};
 
 /// One object, for scenarios that are told step by step: the machine on cells in memory.
 #[derive(Clone, Debug, Default)]
@@ -196,6 +137,34 @@ impl Object {
         found.map(|record| record.outcome.clone())
     }
 
+    /// Saves progress; `n` counts the saves of one lease.
+    pub fn save(&mut self, ms: u64, proof: &Proof, n: u64, text: &str) -> Transition {
+        let cursor = Cursor {
+            fence: 0,
+            n,
+            text: text.to_owned(),
+            skips: Vec::new(),
+        };
+        let record = Record {
+            cursor: Some(cursor),
+            ..record(proof, Vec::new())
+        };
+        self.at(ms, Event::Record(Box::new(record)))
+    }
+
+    /// The progress that is saved: fence, count, text.
+    pub fn saved(&self) -> Option<(u64, u64, String)> {
+        let cursor = cursor(&self.cells, self.task().id()).expect("readable");
+        cursor.map(|c| (c.fence, c.n, c.text))
+    }
+
+    /// The bytes of the input.
+    pub fn input(&self) -> Vec<u8> {
+        let stored = Stored::load(&self.cells, self.task().id()).expect("readable");
+        let stored = stored.expect("a stored task");
+        stored.input_body(&self.cells).expect("readable")
+    }
+
     /// Rings whenever the alarm is set, until this time.
     pub fn ring_until(&mut self, ms: u64) {
         while let Some(at) = self.alarm.filter(|at| *at <= ms) {
@@ -258,31 +227,6 @@ impl Object {
     }
 }
 
-pub fn suspend(op: &str, claimed: &Claimed, progressed: bool) -> Suspend {
-    Suspend {
-        op: token(op),
-        proof: claimed.proof.clone(),
-        steps: Vec::new(),
-        known: Vec::new(),
-        progressed,
-        hop: claimed.hop,
-        n: 0,
-        waits: Vec::new(),
-        letters: Vec::new(),
-        mismatch: None,
-    }
-}
-
-pub fn record(proof: &Proof, steps: Vec<StepRecord>) -> Record {
-    Record {
-        proof: proof.clone(),
-        steps,
-        known: Vec::new(),
-        cursor: None,
-        known_cursor: None,
-    }
-}
-
 /// What the machine says, with the bodies of stored answers where they belong.
 pub fn decided(cells: &MemoryCells, event: Event, moment: &Moment) -> Decided {
     let mut out = decide(cells, key().task_id(), event, moment).expect("readable");
@@ -338,125 +282,4 @@ pub fn put_head(cells: &MemoryCells, task: &Task) {
     head["task"] = serde_json::to_value(task).expect("a task has a JSON form");
     frame.head = head.to_string().into_bytes();
     cells.put(&cell, &frame.encode()).expect("written");
-}
-
-pub fn id(name: &str) -> StepId {
-    StepId::new("", name, 0)
-}
-
-pub fn wait_for(name: &str, what: WaitFor) -> Wait {
-    Wait { id: id(name), what }
-}
-
-/// A step `name` that sleeps.
-pub fn sleep(name: &str, due_ms: u64) -> Wait {
-    wait_for(name, WaitFor::Sleep { due_ms })
-}
-
-/// A step that waits for the signal of the same name.
-pub fn signal_wait(name: &str, due_ms: Option<u64>) -> Wait {
-    let what = WaitFor::Signal {
-        name: name.to_owned(),
-        due_ms,
-    };
-    wait_for(name, what)
-}
-
-pub fn signal(name: &str, id: &str, value: &str) -> Signal {
-    Signal {
-        name: name.to_owned(),
-        id: id.to_owned(),
-        outcome: Outcome::Value(value.to_owned()),
-        generation: None,
-        known: None,
-    }
-}
-
-/// A step that can be undone.
-pub fn undoable(name: &str, outcome: Outcome) -> StepRecord {
-    StepRecord {
-        undo: Some(UndoPlan {
-            handler: "refund".to_owned(),
-            input: "{}".to_owned(),
-            key: String::new(),
-        }),
-        ..step(name, outcome)
-    }
-}
-
-/// A step that can be undone and has been done.
-pub fn done(name: &str) -> StepRecord {
-    undoable(name, Outcome::Value("1".to_owned()))
-}
-
-/// What is recorded before a step that can be undone.
-pub fn intent(name: &str) -> StepRecord {
-    let open = Open {
-        in_flight: true,
-        ..Open::default()
-    };
-    undoable(name, Outcome::Open(Box::new(open)))
-}
-
-/// The record of a child that has been accepted.
-pub fn child_record(name: &str, task_id: TaskId) -> StepRecord {
-    let open = Open {
-        child: Some(task_id),
-        ..Open::default()
-    };
-    StepRecord {
-        kind: Kind::Child,
-        ..step(name, Outcome::Open(Box::new(open)))
-    }
-}
-
-/// What came of undoing a step.
-pub fn undo_record(name: &str, outcome: Outcome) -> StepRecord {
-    StepRecord {
-        kind: Kind::Undo,
-        ..StepRecord::new(StepId::new("%undo/0", name, 0), outcome)
-    }
-}
-
-pub fn claimed(out: &Transition) -> Claimed {
-    match &out.reply {
-        Reply::Claimed(claimed) => (**claimed).clone(),
-        other => panic!("wanted a claim, got {other:?}"),
-    }
-}
-
-pub fn succeeded() -> Verdict {
-    Verdict::Succeeded(answer(200))
-}
-
-pub fn retryable() -> Verdict {
-    Verdict::Failed(Failure::retryable("busy", "try again"))
-}
-
-pub fn terminal() -> Verdict {
-    Verdict::Failed(Failure::terminal("declined", "no").with_answer(answer(402)))
-}
-
-/// Times of the alarm writes among these effects.
-pub fn alarms(effects: &[Effect]) -> Vec<u64> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::SetAlarm { at_ms } => Some(*at_ms),
-            _ => None,
-        })
-        .collect()
-}
-
-pub fn is_unchanged(out: &Transition) -> bool {
-    matches!(out.next, Next::Unchanged)
-}
-
-/// The version that a tombstone of this task has.
-pub fn tombstone(object: &Object) -> Version {
-    let version = object.task().version;
-    Version {
-        n: version.n + 1,
-        ..version
-    }
 }

@@ -1,10 +1,10 @@
 //! Random histories of one object. Each is held against the guarantees by `protocol_watch`; from each
 //! the task must come to its end. `PROPTEST_CASES=100000` looks longer.
 
-use crate::protocol_fixture::{record, value};
+use crate::protocol_fixture::{record, undo_attempts, value};
 use crate::protocol_world::{Act, World, policy};
 use onceward::limits::MAX_REVIVALS;
-use onceward::protocol::{Event, State, next_due_ms};
+use onceward::protocol::{Event, NEVER_MS, State, Waiting, next_due_ms, own_due_ms};
 use proptest::prelude::*;
 
 fn times() -> impl Strategy<Value = u64> {
@@ -27,13 +27,30 @@ fn messages() -> impl Strategy<Value = Act> {
         1 => at.clone().prop_map(Act::BeginAgain),
         6 => at.clone().prop_map(Act::Claim),
         1 => at.clone().prop_map(Act::ClaimAgain),
-        5 => (at.clone(), 0..4_u8, 0..4_u8)
+        6 => (at.clone(), 0..8_u8, 0..6_u8)
             .prop_map(|(slice, step, kind)| Act::Record { slice, step, kind }),
         3 => (at.clone(), 0..8_u8).prop_map(|(slice, step)| Act::Suspend { slice, step }),
+        3 => (at.clone(), 0..8_u8, times())
+            .prop_map(|(slice, what, ms)| Act::WaitFor { slice, what, ms }),
+        1 => (at.clone(), 1..6_u8).prop_map(|(slice, n)| Act::Save { slice, n }),
         1 => at.clone().prop_map(Act::SuspendAgain),
-        5 => (at.clone(), 0..8_u8, 0..4_u8)
+        6 => (at.clone(), 0..8_u8, 0..7_u8)
             .prop_map(|(slice, step, kind)| Act::Finish { slice, step, kind }),
         1 => at.prop_map(Act::FinishAgain),
+        1 => (0..3_u8).prop_map(Act::Birth),
+    ]
+}
+
+fn steering() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        4 => (0..2_u8, 0..4_u8, prop::bool::weighted(0.1))
+            .prop_map(|(name, id, other)| Act::Signal { name, id, text: other.into() }),
+        1 => Just(Act::Cancel),
+        3 => Just(Act::Undo),
+        2 => (0..8_u8, prop::bool::weighted(0.2))
+            .prop_map(|(from, input)| Act::Retry { from, input }),
+        1 => Just(Act::DebtPaid),
+        1 => Just(Act::DebtFailed),
     ]
 }
 
@@ -58,8 +75,40 @@ fn surroundings() -> impl Strategy<Value = Act> {
 }
 
 fn history() -> impl Strategy<Value = (u32, Vec<Act>)> {
-    let act = prop_oneof![3 => messages(), 2 => surroundings()];
-    (0..=1_000_u32, prop::collection::vec(act, 1..80))
+    let act = prop_oneof![6 => messages(), 4 => surroundings(), 2 => steering()];
+    let acts = prop::collection::vec(act, 1..80);
+    let begins = prop_oneof![6 => Just(Vec::new()), 1 => Just(sold()), 1 => Just(tired())];
+    (0..=1_000_u32, begins, acts).prop_map(|(jitter, mut begins, acts)| {
+        begins.extend(acts);
+        (jitter, begins)
+    })
+}
+
+// What follows is too rare to wait for.
+
+fn pay(kind: u8) -> Act {
+    let (slice, step) = (0, 4);
+    Act::Record { slice, step, kind }
+}
+
+fn ends(kind: u8) -> Act {
+    let (slice, step) = (0, 9);
+    Act::Finish { slice, step, kind }
+}
+
+/// A success of which something can be undone.
+fn sold() -> Vec<Act> {
+    vec![pay(4), pay(0), ends(0)]
+}
+
+/// All attempts of a task that has something to undo.
+fn tired() -> Vec<Act> {
+    let mut acts = vec![pay(4), pay(0)];
+    for _ in 1..policy().max_attempts {
+        acts.extend([ends(2), Act::Wait(5_000), Act::Alarm, Act::Claim(0)]);
+    }
+    acts.push(ends(2));
+    acts
 }
 
 fn play(jitter: u32, acts: &[Act]) -> World {
@@ -78,21 +127,35 @@ fn settle(world: &mut World) -> Option<u32> {
     world.flushes.clear();
     world.dispatched.clear();
     let mut was_over = false;
-    for round in 0..60 {
+    for round in 0..80 {
         let Some(task) = &world.task else {
             return Some(round);
         };
-        let over = matches!(
-            task.state,
-            State::Succeeded | State::Failed { .. } | State::Forgotten
-        );
+        let over = task.has_ended() || matches!(task.state, State::Forgotten);
         assert!(over || !was_over, "it came back to life by itself");
         was_over = over;
+        let waits = !over && own_due_ms(task) >= NEVER_MS;
         if let Some(ticket) = world.dispatched.pop() {
             world.turn += 1;
             world.claim(ticket);
             world.record(0, 3, 0);
             world.finish(0, 9, 0);
+        } else if waits && matches!(task.state, State::Suspended(Waiting::CodeChanged(_))) {
+            world.act(&Act::Retry {
+                from: 9,
+                input: false,
+            });
+        } else if waits && world.turn.is_multiple_of(2) {
+            world.act(&Act::Cancel);
+        } else if waits {
+            let id = u8::try_from(100 + round).expect("small");
+            world.act(&Act::Signal {
+                name: 0,
+                id,
+                text: 0,
+            });
+        } else if !task.debts.list.is_empty() {
+            world.act(&Act::DebtPaid);
         } else if !world.flushes.is_empty() {
             world.flush_arrives(0, true);
             world.flushes.clear();
@@ -141,7 +204,10 @@ fn misbehave(world: &mut World, bad: Bad) {
     world.turn += 1;
     match bad {
         Bad::Dies | Bad::NotClaimed => {}
-        Bad::Fails => world.finish(0, 9, 2),
+        Bad::Fails => {
+            let undoing = world.slices.last().is_some_and(|slice| slice.undoing);
+            world.finish(0, 9, if undoing { 4 } else { 2 });
+        }
         Bad::HopsOn => world.suspend(0, 9),
     }
     let mut ignored = matches!(bad, Bad::NotClaimed);
@@ -194,6 +260,30 @@ proptest! {
         prop_assert_eq!(world.model.claims, claims, "nothing runs any more");
     }
 
+    /// G9: what is to be undone is undone or named after as many claims, however the slices end.
+    #[test]
+    fn undoing_ends(ways in prop::collection::vec(bad(), 100)) {
+        let mut world = World::new();
+        let mut ways = ways.into_iter().cycle();
+        world.deliver(true);
+        world.record(0, 4, 4);
+        world.record(0, 4, 0);
+        // What it did does not count for the slices that follow.
+        world.progressed[0] = false;
+        let mut bad = 0;
+        while !matches!(world.task.as_ref().map(|t| &t.state), Some(State::Failed { .. })) {
+            misbehave(&mut world, ways.next().expect("endless"));
+            bad += 1;
+            prop_assert!(bad < 50, "it never ends");
+        }
+        prop_assert_eq!(
+            world.model.claims,
+            policy().max_attempts + undo_attempts()
+        );
+        let undone = world.task.as_ref().and_then(|t| t.undone.clone());
+        prop_assert!(undone.is_some_and(|u| !u.is_complete()));
+    }
+
     /// G9: one new step for each claim is enough to go on for ever, however the slices end.
     #[test]
     fn the_healthy_do_not_pay(ways in prop::collection::vec(bad(), 40)) {
@@ -226,31 +316,67 @@ fn histories_reach_every_state() {
         world.deliver(true);
         for act in &acts {
             world.act(act);
-            let state = world.task.as_ref().map(|t| match &t.state {
+            let Some(task) = &world.task else {
+                seen.insert("gone".to_owned());
+                continue;
+            };
+            let name = match &task.state {
                 State::Suspended(waiting) => format!("{waiting:?}"),
                 other => format!("{other:?}"),
-            });
-            let late = world
-                .task
-                .as_ref()
-                .is_some_and(|t| t.version.epoch != t.generation);
-            let name = state.unwrap_or_else(|| "gone".to_owned());
-            seen.insert(name.split(' ').next().unwrap_or_default().to_owned());
-            if late {
-                seen.insert("raised epoch".to_owned());
+            };
+            let end = name.find([' ', '(']).unwrap_or(name.len());
+            seen.insert(name[..end].to_owned());
+            let mut note = |there: bool, what: &str| {
+                if there {
+                    seen.insert(what.to_owned());
+                }
+            };
+            note(task.version.epoch != task.generation, "raised epoch");
+            note(task.cancel.as_ref().is_some_and(|c| c.too_late), "too late");
+            note(!task.debts.list.is_empty(), "owes");
+            note(!task.unread.is_empty(), "unread");
+            note(
+                task.lease.as_ref().is_some_and(|l| l.suspends > 0),
+                "went on",
+            );
+            if let Some(undone) = &task.undone {
+                note(
+                    true,
+                    if undone.is_complete() {
+                        "undone"
+                    } else {
+                        "undone in part"
+                    },
+                );
+            }
+            if let Some(ending) = &task.ending {
+                seen.insert(format!("undoing {:?}", ending.to));
             }
         }
     }
     let seen: Vec<&str> = seen.iter().map(String::as_str).collect();
     let all = [
         "BackingOff",
+        "Cancelled",
+        "CodeChanged",
         "Failed",
+        "For",
         "Forgotten",
         "Ready",
         "Running",
         "Succeeded",
         "gone",
+        "owes",
         "raised epoch",
+        "too late",
+        "undoing Cancelled",
+        "undoing Failed { restarts: false }",
+        "undoing Failed { restarts: true }",
+        "undoing Succeeded",
+        "undone",
+        "undone in part",
+        "unread",
+        "went on",
     ];
     assert_eq!(seen, all);
 }

@@ -1,15 +1,14 @@
 //! What operators can have done again, and how a function starts over by itself.
 
 use crate::protocol_fixture::{
-    LEASE, Object, T0, done, failing, id, intent, is_unchanged, journal, policy, record, retryable,
+    LEASE, Object, T0, done, failing, id, intent, is_unchanged, journal, policy, retryable,
     signal_wait, step, succeeded, suspend, terminal, value,
 };
 use onceward::protocol::{
-    Claimed, Cursor, Effect, EndsAs, Event, Mismatch, NextInput, Outcome, Plan, Proof, Record,
-    Reply, Retry, State, StepRecord, Transition, Verdict, Waiting,
+    Effect, Event, Mismatch, Outcome, Plan, Reply, Retry, State, StepRecord, Transition, Verdict,
+    Waiting,
 };
-use onceward::store::commit::Stored;
-use onceward::store::journal::{Purpose, cursor};
+use onceward::store::journal::Purpose;
 use onceward::types::{Failure, StepId};
 
 fn op(name: &str) -> Retry {
@@ -37,14 +36,6 @@ fn names(ids: &[StepId]) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }
 
-fn input(object: &Object) -> Vec<u8> {
-    let id = object.task().id();
-    let stored = Stored::load(&object.cells, id)
-        .expect("readable")
-        .expect("there");
-    stored.input_body(&object.cells).expect("readable")
-}
-
 fn in_order(names: &[&str]) -> Vec<StepRecord> {
     let places = (1..).zip(names);
     let record = |(place, name): (u32, &&str)| StepRecord {
@@ -52,26 +43,6 @@ fn in_order(names: &[&str]) -> Vec<StepRecord> {
         ..value(name)
     };
     places.map(record).collect()
-}
-
-fn save(object: &mut Object, ms: u64, proof: &Proof, n: u64, text: &str) -> Transition {
-    let cursor = Cursor {
-        fence: 0,
-        n,
-        text: text.to_owned(),
-        skips: Vec::new(),
-    };
-    let record = Record {
-        cursor: Some(cursor),
-        ..record(proof, Vec::new())
-    };
-    object.at(ms, Event::Record(Box::new(record)))
-}
-
-fn saved(object: &Object) -> Option<String> {
-    cursor(&object.cells, object.task().id())
-        .expect("readable")
-        .map(|c| c.text)
 }
 
 /// Failed at `pay`, after `a` and `b`.
@@ -200,7 +171,7 @@ fn edited_input_runs_everything_again_on_it() {
         let plan = plan(&object.retry(T0 + 10, retry));
         assert_eq!(plan.again.len(), 3);
         assert!(plan.new_generation && object.journal().is_empty());
-        assert_eq!(input(&object), body);
+        assert_eq!(object.input(), body);
     }
     let mut object = for_good();
     let retry = Retry {
@@ -377,12 +348,12 @@ fn saved_progress_behind_the_step_is_taken_back() {
         object.record(T0 + 1, &first.proof, in_order(&["a"]));
         object.suspend(T0 + 2, "s", &first, true);
         let second = object.claimed(T0 + 3, "b");
-        save(&mut object, T0 + 4, &second.proof, 1, "7");
+        object.save(T0 + 4, &second.proof, 1, "7");
         object.suspend(T0 + 5, "t", &second, true);
         let third = object.claimed(T0 + 6, "c");
         object.record(T0 + 7, &third.proof, in_order(&["z"]));
         object.finish(T0 + 8, "f", &third.proof, terminal());
-        assert_eq!(saved(&object).as_deref(), Some("7"));
+        assert_eq!(object.saved().map(|s| s.2).as_deref(), Some("7"));
         object
     };
     for (retry, kept) in [
@@ -392,7 +363,7 @@ fn saved_progress_behind_the_step_is_taken_back() {
     ] {
         let mut object = build();
         object.retry(T0 + 10, retry);
-        assert_eq!(saved(&object).is_some(), kept);
+        assert_eq!(object.saved().is_some(), kept);
     }
     let mut object = build();
     let retry = Retry {
@@ -400,87 +371,7 @@ fn saved_progress_behind_the_step_is_taken_back() {
         ..op("r")
     };
     object.retry(T0 + 10, retry);
-    assert_eq!(saved(&object), None, "another input, another journey");
-}
-
-fn continued(object: &mut Object, ms: u64, holder: &Claimed, body: &[u8]) -> Transition {
-    let next = NextInput {
-        body: body.to_vec(),
-    };
-    object.finish(
-        ms,
-        &format!("next-{ms}"),
-        &holder.proof,
-        Verdict::ContinueAs(next),
-    )
-}
-
-#[test]
-fn a_function_that_continues_starts_over_with_another_input() {
-    let mut object = Object::default();
-    let first = object.begun(T0, "a");
-    object.record(
-        T0 + 1,
-        &first.proof,
-        vec![value("x"), done("charge"), intent("ship")],
-    );
-    save(&mut object, T0 + 2, &first.proof, 1, "7");
-    object.signal(T0 + 3, "go", "1", "7");
-    object.task.as_mut().expect("a task").revivals = 2;
-    let out = continued(&mut object, T0 + 4, &first, b"two");
-    let ticket = |out: &Transition| {
-        matches!(
-            out.reply,
-            Reply::Suspended {
-                ticket: Some(_),
-                hop: 1
-            }
-        )
-    };
-    assert!(ticket(&out), "{:?}", out.reply);
-    let again = continued(&mut object, T0 + 4, &first, b"two");
-    assert!(is_unchanged(&again) && again.reply == out.reply);
-    let task = object.task();
-    assert!(task.generation > first.generation && task.key_generation == task.generation);
-    assert_eq!((task.unread.len(), task.revivals, task.attempts), (1, 2, 0));
-    assert!(object.journal().is_empty());
-    assert_eq!(saved(&object), None);
-    assert_eq!(input(&object), b"two");
-    assert!(journal(&object.cells, Purpose::Replay).is_empty());
-    let kept = journal(&object.cells, Purpose::Undoing);
-    assert_eq!(kept.len(), 2);
-    assert!(kept.iter().all(|r| r.generation == Some(first.generation)));
-    let second = object.claimed(T0 + 5, "b");
-    assert!(second.resumed, "its input is not the one of a delivery");
-    // The same identities are free again, and what was kept is undone with the rest.
-    object.record(T0 + 6, &second.proof, vec![done("charge")]);
-    let out = continued(&mut object, T0 + 7, &second, b"three");
-    assert!(matches!(out.reply, Reply::Suspended { .. }));
-    let third = object.claimed(T0 + 8, "c");
-    assert_eq!(journal(&object.cells, Purpose::Undoing).len(), 3);
-    object.finish(T0 + 9, "f", &third.proof, terminal());
-    let ends = object.task().ending.as_ref().map(|e| e.to);
-    assert_eq!(ends, Some(EndsAs::Failed { restarts: false }));
-    let fourth = object.claimed(T0 + 10, "d");
-    object.finish(T0 + 11, "g", &fourth.proof, Verdict::Undone(Vec::new()));
-    assert_eq!(object.task().state, State::Failed { resumable: false });
-    object.retry(T0 + 12, op("r"));
-    assert!(journal(&object.cells, Purpose::Undoing).is_empty());
-}
-
-#[test]
-fn a_cancellation_meets_the_next_generation_as_well() {
-    let mut object = Object::default();
-    let first = object.begun(T0, "a");
-    object.record(T0 + 1, &first.proof, vec![done("charge")]);
-    continued(&mut object, T0 + 2, &first, b"two");
-    object.cancel(T0 + 3, "c");
-    let ends = object.task().ending.as_ref().map(|e| e.to);
-    assert_eq!(
-        ends,
-        Some(EndsAs::Cancelled),
-        "what an earlier generation did is undone"
-    );
+    assert_eq!(object.saved(), None, "another input, another journey");
 }
 
 #[test]

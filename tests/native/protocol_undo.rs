@@ -2,7 +2,7 @@
 
 use crate::protocol_fixture::{
     LEASE, Object, T0, begin, claimed, done, id, intent, is_unchanged, journal, policy, retryable,
-    step, succeeded, suspend, terminal, undo_record, undoable, value,
+    step, succeeded, suspend, terminal, undo_attempts, undo_record, undoable, value,
 };
 use onceward::limits;
 use onceward::protocol::{
@@ -85,12 +85,17 @@ fn an_intent_whose_step_turns_out_not_to_have_happened_is_not_undone() {
     let declined = Outcome::Failed(Failure::terminal("declined", "no"));
     let steps = vec![undoable("charge", declined)];
     object.finish_with(T0 + 2, "f", &first.proof, steps, terminal());
-    // Conservative: the intent was there when the message came. The slice finds nothing to do.
-    if ends_as(&object).is_some() {
-        let second = object.claimed(T0 + 3, "b");
-        undone(&mut object, T0 + 4, &second, Vec::new());
-    }
     assert_eq!(state(&object), &State::Failed { resumable: false });
+}
+
+/// What is on record stays, so a later word on it does not keep it from being undone.
+#[test]
+fn a_success_on_record_is_undone_whatever_the_last_message_says_of_it() {
+    let (mut object, first) = running(vec![done("charge")]);
+    let declined = Outcome::Failed(Failure::terminal("declined", "no"));
+    let steps = vec![undoable("charge", declined)];
+    object.finish_with(T0 + 2, "f", &first.proof, steps, terminal());
+    assert!(ends_as(&object).is_some());
 }
 
 #[test]
@@ -204,11 +209,11 @@ fn the_end_says_whether_everything_was_undone() {
 fn attempts_used_up_while_undoing_name_what_is_left() {
     let (mut object, mut holder) = failed(false);
     let mut ms = T0 + 4;
-    for n in 1..=policy().max_attempts {
+    for n in 1..=undo_attempts() {
         assert_eq!(holder.attempt, n);
         let broken = Failure::retryable("broken", "the refund service is away");
         object.finish(ms, &format!("u{n}"), &holder.proof, Verdict::Failed(broken));
-        if n < policy().max_attempts {
+        if n < undo_attempts() {
             assert!(object.task().ending.is_some());
             ms = own_due_ms(object.task());
             object.alarm(ms);
@@ -254,13 +259,13 @@ fn lost_leases_while_undoing_name_what_is_left() {
 fn a_slice_that_undoes_nothing_new_does_not_go_on_for_ever() {
     let (mut object, mut holder) = failed(false);
     let mut ms = T0 + 4;
-    for n in 1..=policy().max_attempts {
+    for n in 1..=undo_attempts() {
         assert_eq!(holder.attempt, n);
         object.at(
             ms,
             Event::Suspend(Box::new(suspend(&format!("s{n}"), &holder, false))),
         );
-        if n < policy().max_attempts {
+        if n < undo_attempts() {
             ms += 1;
             holder = object.claimed(ms, &format!("c{n}"));
         }
@@ -303,6 +308,21 @@ fn after_a_retryable_error_and_its_undo_the_next_delivery_starts_over() {
     // Now it succeeds.
     object.finish(T0 + 6, "g", &third.proof, succeeded());
     assert_eq!(state(&object), &State::Succeeded);
+}
+
+#[test]
+fn what_could_not_be_undone_is_named_before_the_next_delivery_starts_over() {
+    let (mut object, _) = failed(true);
+    let task = object.task.as_mut().expect("a task");
+    task.attempts = task.policy.max_attempts;
+    // The last lease of undoing is lost, and a delivery is the first to notice.
+    let out = object.begin(T0 + 3 + LEASE, "again");
+    assert!(matches!(out.reply, Reply::Stands(_)), "{:?}", out.reply);
+    assert_eq!(state(&object), &State::Failed { resumable: true });
+    let undone = object.task().undone.as_ref().expect("undone");
+    assert_eq!(undone.not_undone[0].code, "lease_lost");
+    let third = object.begun(T0 + 4 + LEASE, "once more");
+    assert_eq!((third.attempt, third.resumed), (1, false));
 }
 
 #[test]
@@ -364,7 +384,7 @@ fn the_undo_of_a_success_keeps_its_answer_before_while_and_after() {
     let out = object.undo(T0 + 5, "op");
     assert!(matches!(out.reply, Reply::Stands(_)));
     assert_eq!(ends_as(&object), Some(EndsAs::Succeeded));
-    answers(&mut object, T0 + 6);
+    answers(&mut object, T0 + 5);
     assert!(matches!(
         object.at(T0 + 6, Event::Delete).reply,
         Reply::InProgress(_)

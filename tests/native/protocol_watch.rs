@@ -1,14 +1,14 @@
 //! A model of the guarantees, kept apart from the machine: who holds the lease and until when, which
 //! ticket is out, what has been recorded. Every transition is held against it.
 
+use crate::protocol_ledger::Ledger;
 use crate::protocol_world::{World, policy};
-use onceward::limits::{FLUSH_TIMEOUT_MS, MAX_REVIVALS};
+use onceward::limits::{DEFAULT_MAX_ATTEMPTS, FLUSH_TIMEOUT_MS, MAX_ALARM_MS, MAX_REVIVALS};
 use onceward::protocol::{
-    Begin, Claimed, Effect, Event, Next, Outcome, Proof, Reply, State, StepRecord, Task,
-    Transition, Version, Waiting, next_due_ms,
+    Claimed, Effect, Event, NEVER_MS, Next, Outcome, Proof, Reply, State, Task, Transition,
+    Version, Waiting, own_due_ms,
 };
 use onceward::types::{FailureKind, Token};
-use std::collections::BTreeMap;
 
 /// How far the proof of a message carries, by the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,23 +24,14 @@ pub struct Model {
     holder: Option<(Proof, u64)>,
     ticket: Option<Token>,
     granted: Vec<(Token, Claimed)>,
-    values: BTreeMap<String, Outcome>,
+    /// Signals, debts, and what is to be undone.
+    pub ledger: Ledger,
+    /// Fence and count of the last save; fences go on, so that it need not be forgotten.
+    cursor: Option<(u64, u64)>,
     /// The latest time that the alarm was set by.
     pub latest: u64,
     /// Claims granted so far.
     pub claims: u32,
-}
-
-/// Whether a record may come in place of another: the failure that ended an attempt is opened again,
-/// and what is open gets its outcome.
-fn is_replaced(old: &StepRecord, new: &StepRecord, event: &Event) -> bool {
-    match (&old.outcome, &new.outcome) {
-        (Outcome::Open(_), _) => true,
-        (Outcome::Failed(failure), Outcome::Open(_)) => {
-            failure.kind == FailureKind::Retryable && matches!(event, Event::Finish(_))
-        }
-        (Outcome::Failed(_) | Outcome::Value(_), _) => false,
-    }
 }
 
 fn is_over(task: &Task, ms: u64) -> bool {
@@ -61,6 +52,7 @@ impl Model {
             numbers(before, task, out);
             acknowledged(world, task);
         }
+        self.ledger.watch(before, event, out);
         self.learn(before, event, out, ms);
     }
 
@@ -87,11 +79,16 @@ impl Model {
             };
             let first = self.granted.iter().rev().find(|(granted, _)| granted == op);
             let (_, first) = first.expect("granted to this operation before");
-            let kept = |c: &Claimed| (c.proof.clone(), c.hop, c.resumed, c.generation);
+            let kept = |c: &Claimed| {
+                let times = (c.generation, c.now_ms);
+                (c.proof.clone(), c.hop, c.resumed, times)
+            };
             assert_eq!(kept(first), kept(claimed), "the reply was not rebuilt");
             return;
         }
         assert!(valid.is_none(), "G1: a second holder beside {valid:?}");
+        let cancel = before.is_some_and(|t| t.cancel.is_some() && !is_over(t, ms));
+        assert!(claimed.undoing || !cancel, "a cancelled task runs on");
         let fence = before.map_or(0, |t| t.fence);
         assert!(claimed.proof.fence > fence, "the fence did not grow");
         let seen = |c: &Claimed| c.proof.token == claimed.proof.token;
@@ -147,8 +144,11 @@ impl Model {
             assert!(out.effects.is_empty(), "G1: {event:?} had effects");
             assert!(!matches!(out.reply, Reply::Recorded { .. }));
         } else {
+            // While it is undone the function is over; what comes late was said before.
+            let undoing = before.is_some_and(|t| t.ending.is_some());
+            let may = is_suspend || (undoing && right == Right::Over);
             let refused = matches!(out.reply, Reply::NotFound)
-                || (matches!(out.reply, Reply::Stale(_)) && !is_suspend);
+                || (matches!(out.reply, Reply::Stale(_)) && !may);
             assert!(!refused, "refused though {right:?}: {event:?}");
         }
         if let Reply::Recorded { stop, .. } = out.reply {
@@ -164,35 +164,49 @@ impl Model {
                 Effect::PutStep(step) => {
                     let cell = step.id.cell();
                     let old = journal.insert(cell.clone(), step.clone());
-                    let may = old.is_none_or(|old| is_replaced(&old, step, event));
-                    assert!(may, "G2: {cell} was recorded twice");
-                    if matches!(step.outcome, Outcome::Value(_)) {
-                        let old = self.values.insert(cell, step.outcome.clone());
-                        assert!(old.is_none(), "G2: a success was recorded twice");
+                    let open = !step.outcome.is_settled();
+                    match old.map(|old| old.outcome) {
+                        None | Some(Outcome::Open(_)) => {}
+                        Some(Outcome::Failed(failure)) if open => {
+                            let reopens = match event {
+                                Event::Finish(_) => failure.kind == FailureKind::Retryable,
+                                Event::Retry(_) => true,
+                                _ => false,
+                            };
+                            assert!(reopens, "G2: {event:?} opened {failure:?}");
+                        }
+                        Some(old) => panic!("G2: {cell} was {old:?}"),
                     }
                 }
                 Effect::ReopenStep(id) => {
-                    let old = journal.remove(&id.cell()).expect("a record to open again");
-                    let Outcome::Failed(failure) = old.outcome else {
-                        panic!("G2: a success was opened again");
-                    };
-                    assert_eq!(failure.kind, FailureKind::Retryable);
+                    let old = journal.remove(&id.cell()).map(|old| old.outcome);
+                    match (event, old) {
+                        (Event::Retry(_), _) | (_, Some(Outcome::Open(_))) => {}
+                        (_, Some(Outcome::Failed(failure))) => {
+                            assert_eq!(failure.kind, FailureKind::Retryable);
+                        }
+                        (_, old) => panic!("G2: {id} was {old:?} and was opened again"),
+                    }
                 }
                 Effect::DropPayload => {
                     let before = world.task.as_ref().expect("a task");
                     let deleted = matches!(event, Event::Delete);
                     assert!(deleted || is_over(before, ms), "G7: of the living");
                     journal.clear();
-                    self.values.clear();
                 }
-                Effect::NewJournal { .. } => {
+                Effect::NewJournal { generation, .. } => {
+                    let before = world.task.as_ref().expect("a task");
+                    assert_eq!(*generation, before.generation);
                     journal.clear();
-                    self.values.clear();
+                }
+                Effect::PutCursor(cursor) => {
+                    let at = (cursor.fence, cursor.n);
+                    assert!(self.cursor.is_none_or(|old| old < at), "an older cursor");
+                    self.cursor = Some(at);
                 }
                 Effect::PutInput(_)
                 | Effect::ReplaceInput(_)
                 | Effect::PutAnswer(_)
-                | Effect::PutCursor(_)
                 | Effect::RewindCursor { .. }
                 | Effect::PutLetter(_)
                 | Effect::PayDebts
@@ -209,16 +223,21 @@ impl Model {
         let Next::Put(task) = &out.next else {
             if matches!(out.next, Next::Gone) {
                 (self.holder, self.ticket) = (None, None);
-                self.values.clear();
+                self.cursor = None;
             }
             return;
         };
-        let ended = matches!(event, Event::Finish(_) | Event::Suspend(_));
-        if ended || task.is_final() || matches!(task.state, State::Forgotten) {
+        let handed = matches!(event, Event::Finish(_) | Event::Suspend(_));
+        let goes_on = matches!(out.reply, Reply::GoOn { .. });
+        let anew = before.is_some_and(|t| t.generation != task.generation);
+        let undone = before.is_some_and(|t| t.ending.is_some()) && task.ending.is_none();
+        if (handed && !goes_on)
+            || anew
+            || undone
+            || task.is_final()
+            || matches!(task.state, State::Forgotten)
+        {
             self.holder = None;
-        }
-        if before.is_some_and(|t| t.generation != task.generation) {
-            self.values.clear();
         }
         if !matches!(task.state, State::Suspended(Waiting::Ready)) {
             self.ticket = None;
@@ -258,15 +277,26 @@ impl Model {
         if world.alarm_lost || forget.is_some_and(|(_, repeated)| *repeated) {
             return;
         }
-        let mut due = next_due_ms(task).max(ms + 1);
-        if is_over(task, ms) && forget.is_some() {
-            due = ms + 2 * FLUSH_TIMEOUT_MS;
-        } else if task.outbox.is_owing() && task.outbox.next_ms <= ms {
-            // A flush is under way without a write; the alarm guards it.
-            let mut settled = task.clone();
-            settled.outbox.flushed_n = settled.outbox.owed_n;
-            due = next_due_ms(&settled).clamp(ms + 1, ms + 2 * FLUSH_TIMEOUT_MS);
+        let soon = ms + 2 * FLUSH_TIMEOUT_MS;
+        // A try may be under way without a write; the alarm guards it.
+        let guarded = |at_ms: u64| if at_ms <= ms { soon } else { at_ms };
+        let owes = !task.debts.list.is_empty();
+        let over = is_over(task, ms) || (task.has_ended() && owes);
+        let mut due = match (over, owes) {
+            (true, true) => soon.max(own_due_ms(task)),
+            (true, false) if forget.is_some() => soon,
+            _ => own_due_ms(task).max(ms + 1),
+        };
+        if owes {
+            due = due.min(guarded(task.debts.next_ms));
         }
+        if task.outbox.is_owing() && !is_over(task, ms) {
+            due = due.min(guarded(task.outbox.next_ms));
+        }
+        if due >= NEVER_MS {
+            return;
+        }
+        let due = due.min(ms + MAX_ALARM_MS);
         let alarm = world.alarm;
         assert!(
             alarm.is_some_and(|at| at <= due),
@@ -280,26 +310,22 @@ fn deliveries(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
     let (Event::Begin(begin), Some(task)) = (event, before) else {
         return;
     };
-    let Begin {
-        fingerprint, op, ..
-    } = &**begin;
-    let same = *fingerprint == task.fingerprint;
-    let repeated = task.begin_op.as_ref() == Some(op);
+    let same = begin.fingerprint == task.fingerprint;
+    let repeated = task.begin_op.as_ref() == Some(&begin.op);
     let new = matches!(task.state, State::Forgotten) || (is_over(task, ms) && !repeated);
     if new {
-        assert!(matches!(out.reply, Reply::Claimed(_)), "the key is new");
+        let claimed = matches!(out.reply, Reply::Claimed(_));
+        assert_eq!(claimed, begin.claims, "the key is new");
         return;
     }
     assert_eq!(matches!(out.reply, Reply::KeyReused), !same, "G5");
     if let Next::Put(next) = &out.next {
-        assert_eq!(next.generation, task.generation);
+        let restarts = task.undone.is_some() && !task.is_final();
+        assert!(next.generation == task.generation || restarts);
     }
     if let Reply::Stands(standing) = &out.reply {
-        assert!(
-            standing.answer.is_none() || task.is_final(),
-            "G5: too early"
-        );
-        assert!(task.answer == standing.answer || !task.is_final());
+        assert!(standing.answer.is_none() || task.answers(), "G5: too early");
+        assert!(task.answer == standing.answer || !task.answers());
     }
 }
 
@@ -313,12 +339,29 @@ fn finals(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
         assert_eq!(next.state, State::Forgotten);
         return;
     }
-    assert_eq!(task.state, next.state, "G2: a final state changed");
+    let steered = match event {
+        Event::Retry(_) => {
+            assert_eq!(task.state, State::Failed { resumable: false });
+            return;
+        }
+        Event::Undo { .. } => next.ending.is_some(),
+        _ => false,
+    };
     assert_eq!(task.answer, next.answer, "G2: a stored answer changed");
+    assert_eq!(task.expires_ms, next.expires_ms);
+    if steered {
+        assert_eq!(task.state, State::Succeeded);
+        return;
+    }
+    assert_eq!(task.state, next.state, "G2: a final state changed");
     let failure = |t: &Task| t.failure.as_ref().map(|f| (f.kind, f.to_string()));
     assert_eq!(failure(task), failure(next));
-    assert_eq!(task.expires_ms, next.expires_ms);
-    let quiet = |e: &Effect| matches!(e, Effect::SetAlarm { .. } | Effect::Flush);
+    let quiet = |e: &Effect| {
+        matches!(
+            e,
+            Effect::SetAlarm { .. } | Effect::Flush | Effect::PayDebts
+        )
+    };
     assert!(out.effects.iter().all(quiet), "{:?}", out.effects);
 }
 
@@ -339,18 +382,37 @@ fn forgetting(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
 fn shape(task: &Task) {
     let ended = task.has_ended();
     let forgotten = matches!(task.state, State::Forgotten);
-    assert!(forgotten || ended == task.expires_ms.is_some());
-    assert!(forgotten || ended == task.finished_ms.is_some());
+    let sold = task.answers() && !task.is_final();
+    assert!(forgotten || sold || ended == task.expires_ms.is_some());
+    assert!(forgotten || sold || ended == task.finished_ms.is_some());
     let ready = matches!(task.state, State::Suspended(Waiting::Ready));
     assert_eq!(ready, task.ticket.is_some());
     assert!(task.lease.is_some() || !matches!(task.state, State::Running));
-    let answered = ended && task.is_final();
+    let answered = task.answers() || task.ending.is_some();
     assert!(
         task.answer.is_none() || answered,
         "an answer before the end"
     );
-    assert!(task.attempts <= task.policy.max_attempts, "G9: attempts");
+    let most = match task.ending {
+        Some(_) => task.policy.max_attempts.max(DEFAULT_MAX_ATTEMPTS),
+        None => task.policy.max_attempts,
+    };
+    // What is left of undoing that was given up is shown with the attempts that it took.
+    let given_up = task.undone.is_some();
+    assert!(task.attempts <= most || given_up, "G9: attempts");
     assert!(task.revivals <= MAX_REVIVALS, "G9: revivals");
+    assert!(
+        task.ending.is_none() || !ended,
+        "it has ended and is to end"
+    );
+    if let State::Suspended(Waiting::For(waits)) = &task.state {
+        assert!(!waits.is_empty(), "G4: it waits for nothing");
+    }
+    let cancelled = matches!(task.state, State::Cancelled);
+    let success = matches!(task.state, State::Succeeded);
+    assert!(!cancelled || task.cancel.is_some());
+    let wanted = task.cancel.is_some() && ended;
+    assert!(!wanted || cancelled || success, "a cancelled task ends so");
 }
 
 fn numbers(before: Option<&Task>, task: &Task, out: &Transition) {
@@ -359,10 +421,10 @@ fn numbers(before: Option<&Task>, task: &Task, out: &Transition) {
     assert!(task.version >= old.version, "version");
     assert!(task.fence >= old.fence, "fences go on");
     assert!(task.fence <= old.fence + 1);
-    if task.generation != old.generation {
+    assert!(task.generation >= old.generation);
+    if out.effects.contains(&Effect::DropPayload) && !matches!(task.state, State::Forgotten) {
         assert!(task.generation > old.generation);
         assert!(task.version.epoch > old.version.epoch);
-        assert!(out.effects.contains(&Effect::DropPayload));
         return;
     }
     assert!(

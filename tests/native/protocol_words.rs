@@ -4,6 +4,7 @@ use onceward::protocol::{
     Debt, Effect, Next, Outcome, Plan, Reply, Standing, State, StepRecord, Summary, Task,
     Transition, Wait, WaitFor, Waiting,
 };
+use std::fmt::Write as _;
 
 /// `next | effects | reply`
 pub fn line(before: Option<&Task>, out: &Transition, now_ms: u64) -> String {
@@ -83,7 +84,7 @@ fn wait(wait: &Wait, now_ms: u64) -> String {
 fn besides(summary: &Summary) -> String {
     let mut words = String::new();
     if let Some(ending) = &summary.ending {
-        words += &format!(", undoing, then {:?}", ending.to);
+        let _ = write!(words, ", undoing, then {:?}", ending.to);
     }
     if let Some(undone) = &summary.undone {
         words += if undone.is_complete() {
@@ -100,7 +101,7 @@ fn besides(summary: &Summary) -> String {
         };
     }
     if summary.unread > 0 {
-        words += &format!(", {} unread", summary.unread);
+        let _ = write!(words, ", {} unread", summary.unread);
     }
     words
 }

@@ -34,6 +34,15 @@ pub enum Act {
     Record { slice: usize, step: u8, kind: u8 },
     Suspend { slice: usize, step: u8 },
     SuspendAgain(usize),
+    WaitFor { slice: usize, what: u8, ms: u64 },
+    Save { slice: usize, n: u8 },
+    Birth(u8),
+    Signal { name: u8, id: u8, text: u8 },
+    Cancel,
+    Undo,
+    Retry { from: u8, input: bool },
+    DebtPaid,
+    DebtFailed,
     Finish { slice: usize, step: u8, kind: u8 },
     FinishAgain(usize),
     Alarm,
@@ -83,6 +92,8 @@ pub struct World {
     pub dispatched: Vec<Token>,
     pub slices: Vec<Claimed>,
     pub progressed: Vec<bool>,
+    /// Suspensions of each slice so far.
+    pub asked: Vec<u32>,
     pub begins: Vec<Begin>,
     pub claims: Vec<Claim>,
     pub suspends: Vec<Suspend>,
@@ -135,12 +146,24 @@ impl World {
             }
             Act::TombstoneArrives { heard } => self.tombstone_arrives(*heard),
             Act::TombstoneLost => self.tombstone_lost(),
-            Act::Deliver { .. } | Act::BeginAgain(_) | Act::Claim(_) | Act::ClaimAgain(_) => {
+            Act::Deliver { .. }
+            | Act::Birth(_)
+            | Act::BeginAgain(_)
+            | Act::Claim(_)
+            | Act::ClaimAgain(_) => {
                 self.ask(act);
             }
+            Act::Signal { .. }
+            | Act::Cancel
+            | Act::Undo
+            | Act::Retry { .. }
+            | Act::DebtPaid
+            | Act::DebtFailed => self.steer(act),
             Act::Record { .. }
             | Act::Suspend { .. }
             | Act::SuspendAgain(_)
+            | Act::WaitFor { .. }
+            | Act::Save { .. }
             | Act::Finish { .. }
             | Act::FinishAgain(_) => self.write(act),
         }
@@ -252,15 +275,16 @@ impl World {
             put_head(&self.cells, task);
         }
         self.noted = false;
-        let decided = decided(&self.cells, event.clone(), &moment);
+        let watched = event.clone();
+        let decided = decided(&self.cells, event, &moment);
         let out = decided.transition.clone();
         let seen = self.task.as_ref().map_or(0, |t| t.seen_ms);
         let ms = moment.ms.max(seen);
         let mut model = std::mem::take(&mut self.model);
-        model.watch(self, &event, &out, ms);
+        model.watch(self, &watched, &out, ms);
         self.model = model;
         let committed = written(&self.cells, &decided);
-        let rang = matches!(event, Event::AlarmFired);
+        let rang = matches!(watched, Event::AlarmFired);
         for effect in &out.effects {
             self.carry_out(effect, &out.next, rang);
         }
@@ -272,6 +296,10 @@ impl World {
             self.journal.clear();
         }
         let records = |e: &Effect| matches!(e, Effect::PutStep(_) | Effect::ReopenStep(_));
+        if let (Reply::Claimed(claimed), true) = (&out.reply, committed.put) {
+            let undoing = journal(&self.cells, Purpose::Undoing);
+            self.model.ledger.claimed(claimed, &undoing);
+        }
         if committed.put || out.effects.iter().any(records) {
             self.is_written();
         }
@@ -293,6 +321,7 @@ impl World {
                 if self.slices.iter().all(|s| s.proof != claimed.proof) {
                     self.slices.push((**claimed).clone());
                     self.progressed.push(false);
+                    self.asked.push(0);
                 }
             }
             Reply::Suspended { ticket, .. } => self.tickets.extend(ticket.clone()),

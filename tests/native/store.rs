@@ -261,7 +261,7 @@ fn a_long_journal_comes_in_pages_without_gap_or_double() {
     );
 }
 
-fn records(cells: &MemoryCells, proof: &Proof, steps: Vec<StepRecord>) {
+fn records(cells: &MemoryCells, proof: &Proof, steps: &[StepRecord]) {
     for steps in steps.chunks(limits::MAX_RECORDS_PER_CALL) {
         let record = Record {
             proof: proof.clone(),
@@ -316,14 +316,14 @@ fn pages_go_over_the_areas_of_a_journal_without_gap_or_double() {
     let page = u32::try_from(limits::JOURNAL_PAGE).expect("small");
     for plain in [0, 1, page - 1, page, page + 1] {
         let cells = cells.clone();
-        records(&cells, &proof, numbered("s", 0..plain));
-        records(&cells, &proof, can_be_undone(numbered("u", 0..page + 3)));
+        records(&cells, &proof, &numbered("s", 0..plain));
+        records(&cells, &proof, &can_be_undone(numbered("u", 0..page + 3)));
         let undo = StepRecord {
             kind: Kind::Undo,
             id: StepId::new("%undo/0", "u", 0),
             ..record("u", "1")
         };
-        records(&cells, &proof, vec![undo]);
+        records(&cells, &proof, &[undo]);
         let (replay, _) = pages(&cells, Purpose::Replay);
         assert_eq!(replay.len(), (plain + page + 3) as usize);
         let (undoing, _) = pages(&cells, Purpose::Undoing);
@@ -341,9 +341,9 @@ fn pages_go_over_the_areas_of_a_journal_without_gap_or_double() {
 fn what_lies_before_the_saved_cursor_is_kept_and_not_visited() {
     let cells = MemoryCells::default();
     let proof = proof(&step(&cells, begin(Vec::new()), 1_000));
-    records(&cells, &proof, numbered("other", 0..3));
-    records(&cells, &proof, numbered("page", 0..2_000));
-    records(&cells, &proof, can_be_undone(numbered("paid", 0..5)));
+    records(&cells, &proof, &numbered("other", 0..3));
+    records(&cells, &proof, &numbered("page", 0..2_000));
+    records(&cells, &proof, &can_be_undone(numbered("paid", 0..5)));
     let skip = |name: &str, from, to| Skip {
         branch: String::new(),
         name: name.into(),
