@@ -314,7 +314,7 @@ fn after_a_retryable_error_and_its_undo_the_next_delivery_starts_over() {
 fn what_could_not_be_undone_is_named_before_the_next_delivery_starts_over() {
     let (mut object, _) = failed(true);
     let task = object.task.as_mut().expect("a task");
-    task.attempts = task.policy.max_attempts;
+    task.attempts = limits::MAX_ATTEMPTS;
     // The last lease of undoing is lost, and a delivery is the first to notice.
     let out = object.begin(T0 + 3 + LEASE, "again");
     assert!(matches!(out.reply, Reply::Stands(_)), "{:?}", out.reply);
