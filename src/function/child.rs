@@ -173,7 +173,14 @@ impl IntoFuture for ChildStep {
                     .collect(),
             };
             check_lineage(&begin, &id)?;
-            let text = Calling { run, id, begin }.outcome().await?;
+            let opened = None;
+            let calling = Calling {
+                run,
+                id,
+                begin,
+                opened,
+            };
+            let text = calling.outcome().await?;
             read(&text, &self.name)
         })
     }
@@ -198,21 +205,42 @@ fn check_lineage(begin: &ChildBegin, id: &StepId) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Notes a child that nobody waits for any more.
+struct Dropped(Rc<Run>, Option<StepId>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        if let Some(id) = self.1.take() {
+            self.0.dropped_children.borrow_mut().push(id);
+        }
+    }
+}
+
 /// A child on its way.
 struct Calling {
     run: Rc<Run>,
     id: StepId,
     begin: ChildBegin,
+    /// As on record.
+    opened: Option<(u64, u32)>,
 }
 
 impl Calling {
-    async fn outcome(self) -> Result<String, Failure> {
+    async fn outcome(mut self) -> Result<String, Failure> {
         let run = Rc::clone(&self.run);
         let Some(_under_way) = run.enter(&self.id) else {
             return Err(in_flight(&self.id));
         };
+        let mut dropped = Dropped(Rc::clone(&run), Some(self.id.clone()));
+        let outcome = self.come_to_outcome(&run).await;
+        dropped.1 = None;
+        outcome
+    }
+
+    async fn come_to_outcome(&mut self, run: &Rc<Run>) -> Result<String, Failure> {
         let found = run.visit(&self.id, Kind::Child).await;
         let accepted = found.as_ref().map(|r| r.at_ms);
+        self.opened = found.as_ref().and_then(|r| r.opened);
         let (child, fresh) = match found.map(|r| r.outcome) {
             Some(Outcome::Value(text)) => return Ok(text),
             Some(Outcome::Failed(failure)) => return Err(of_step(failure, &self.id)),
@@ -326,6 +354,7 @@ impl Calling {
     fn keep(&self, outcome: Outcome) {
         self.run.keep(StepRecord {
             kind: Kind::Child,
+            opened: self.opened,
             ..StepRecord::new(self.id.clone(), outcome)
         });
     }

@@ -26,16 +26,20 @@ pub(super) struct Engine {
     pub(super) timeout_ms: Option<u64>,
     pub(super) undo: Option<UndoPlan>,
     pub(super) unknown: Unknown,
+    /// As on record.
+    pub(super) opened: Option<(u64, u32)>,
 }
 
 impl Engine {
     /// The outcome, recorded or about to be.
-    pub(super) async fn outcome(self) -> Result<String, Failure> {
+    pub(super) async fn outcome(mut self) -> Result<String, Failure> {
         let run = Rc::clone(&self.run);
         let Some(_under_way) = run.enter(&self.id) else {
             return Err(in_flight(&self.id));
         };
-        let mut open = match run.visit(&self.id, self.kind).await.map(|r| r.outcome) {
+        let found = run.visit(&self.id, self.kind).await;
+        self.opened = found.as_ref().and_then(|r| r.opened);
+        let mut open = match found.map(|r| r.outcome) {
             Some(Outcome::Value(text)) => return Ok(text),
             Some(Outcome::Failed(failure)) => return Err(of_step(failure, &self.id)),
             Some(Outcome::Open(open)) => *open,
@@ -255,6 +259,7 @@ impl Engine {
         StepRecord {
             kind: self.kind,
             undo: self.undo.clone(),
+            opened: self.opened,
             tries,
             ..StepRecord::new(self.id.clone(), outcome)
         }

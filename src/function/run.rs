@@ -2,6 +2,7 @@
 
 use super::handler::Handlers;
 use super::host::Host;
+use super::visits::{Order, loose};
 use crate::limits;
 use crate::protocol::{Claimed, Cursor, Kind, Mismatch, Outcome, StepRecord, Wait};
 use crate::types::{Failure, Policy, StepId, TaskId};
@@ -34,6 +35,8 @@ pub(super) struct Run {
     object_ms: Cell<(u64, u64)>,
     /// What is recorded and has not been met in this run.
     pub(super) journal: RefCell<BTreeMap<StepId, StepRecord>>,
+    /// Where a branch has records that came of a failure which was tried again: from, until.
+    pub(super) loose: Vec<(String, Order, Order)>,
     /// What may have to be undone. Not by identity: several generations may have a step of the same.
     pub(super) undoable: RefCell<Vec<StepRecord>>,
     /// How often each name was met in this run, by branch.
@@ -42,6 +45,8 @@ pub(super) struct Run {
     pub(super) visited: RefCell<BTreeMap<String, u32>>,
     /// Names whose step is under way.
     under_way: RefCell<BTreeSet<Place>>,
+    /// Steps of children that were dropped before their end.
+    pub(super) dropped_children: RefCell<Vec<StepId>>,
     /// Branches that a race has left behind, as prefixes.
     pub(super) abandoned: RefCell<Vec<String>>,
     /// What the object has not been told of.
@@ -117,11 +122,13 @@ impl Run {
             handlers,
             started_ms,
             object_ms: Cell::new((claimed.now_ms, started_ms)),
+            loose: journal.iter().filter_map(loose).collect(),
             journal: RefCell::new(journal.into_iter().map(|r| (r.id.clone(), r)).collect()),
             undoable: RefCell::new(undoable),
             met: RefCell::default(),
             visited: RefCell::default(),
             under_way: RefCell::default(),
+            dropped_children: RefCell::default(),
             abandoned: RefCell::default(),
             unrecorded: RefCell::default(),
             open_unrecorded: Cell::new(0),

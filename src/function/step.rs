@@ -150,6 +150,7 @@ impl<T: Serialize + DeserializeOwned + 'static> IntoFuture for Step<T> {
                 timeout_ms: self.timeout_ms,
                 undo,
                 unknown: on_unknown.erase(),
+                opened: None,
             };
             read(&engine.outcome().await?, &self.name)
         })

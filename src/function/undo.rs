@@ -125,6 +125,7 @@ async fn undo_one(run: &Rc<Run>, record: StepRecord) -> Result<(), Failure> {
         timeout_ms: None,
         undo: None,
         unknown: Unknown::Retry,
+        opened: None,
     };
     engine.outcome().await.map(drop)
 }

@@ -1,10 +1,13 @@
 //! How the steps that a run comes to meet what is on record.
 
 use super::run::Run;
-use crate::protocol::{Kind, Mismatch, Skip, StepRecord};
-use crate::types::StepId;
+use crate::protocol::{CHILD_ABANDONED, Kind, Mismatch, Outcome, Skip, StepRecord};
+use crate::types::{Failure, StepId};
 use futures::channel::oneshot;
 use std::future::pending;
+
+/// Fence and place.
+pub(super) type Order = (u64, u32);
 
 impl Run {
     /// The identity of the next step of this name.
@@ -78,10 +81,20 @@ impl Run {
     /// A step of this branch that is on record and that the run has not come to.
     pub(super) fn unvisited(&self, branch: &str) -> Option<StepId> {
         let journal = self.journal.borrow();
-        let first = journal.range(StepId::new(branch, "", 0)..).next();
-        first
-            .map(|(id, _)| id.clone())
-            .filter(|id| id.branch == branch)
+        let of_branch = journal
+            .range(StepId::new(branch, "", 0)..)
+            .take_while(|(id, _)| id.branch == branch);
+        let mut bound = of_branch.filter(|(_, record)| !self.is_loose(record));
+        bound.next().map(|(id, _)| id.clone())
+    }
+
+    /// Whether a record came of a failure that was tried again since: another outcome may lead
+    /// elsewhere.
+    fn is_loose(&self, record: &StepRecord) -> bool {
+        let order = (record.fence, record.place);
+        self.loose.iter().any(|(branch, from, until)| {
+            *branch == record.id.branch && (*from..*until).contains(&order) && *from != order
+        })
     }
 
     /// The same for every branch that the run has entered, once the function has ended well.
@@ -99,6 +112,7 @@ impl Run {
     /// Leaves branches behind: their work is cut off, their records need not be met.
     pub(super) fn abandon(&self, branch: &str) {
         self.abandoned.borrow_mut().push(branch.to_owned());
+        self.abandon_children(branch);
         let mut aborts = self.aborts.borrow_mut();
         aborts.retain(|id, abort| {
             let within = is_within(&id.branch, branch);
@@ -113,6 +127,29 @@ impl Run {
         self.doubts
             .borrow_mut()
             .retain(|(id, _)| !is_within(&id.branch, branch));
+    }
+
+    /// Children that nobody waits for any more: their steps say so, and the object has them cancelled.
+    fn abandon_children(&self, branch: &str) {
+        let dropped = self.dropped_children.borrow();
+        let journal = self.journal.borrow();
+        let begun = journal
+            .iter()
+            .filter(|(_, r)| r.kind == Kind::Child && !r.outcome.is_settled());
+        let ids: Vec<StepId> = dropped
+            .iter()
+            .chain(begun.map(|(id, _)| id))
+            .filter(|id| is_within(&id.branch, branch))
+            .cloned()
+            .collect();
+        for id in ids {
+            let message = format!("step {id} lost its race: its task is cancelled");
+            let failure = Failure::terminal(CHILD_ABANDONED, message);
+            self.keep(StepRecord {
+                kind: Kind::Child,
+                ..StepRecord::new(id, Outcome::Failed(failure))
+            });
+        }
     }
 
     pub(super) fn park(&self, recorded: &StepId, attempted: Option<StepId>, difference: String) {
@@ -175,4 +212,14 @@ pub(super) fn is_within(branch: &str, outer: &str) -> bool {
     branch
         .strip_prefix(outer)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// What came of the failure of this step before it was tried again.
+pub(super) fn loose(record: &StepRecord) -> Option<(String, Order, Order)> {
+    let from = record.opened?;
+    let until = match &record.outcome {
+        Outcome::Open(_) => (u64::MAX, u32::MAX),
+        Outcome::Value(_) | Outcome::Failed(_) => (record.fence, record.place),
+    };
+    Some((record.id.branch.clone(), from, until))
 }

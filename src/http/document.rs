@@ -283,7 +283,8 @@ impl TaskDocument {
             attempts: summary.attempts,
             updated_ms: summary.updated_ms,
             finished_ms: summary.finished_ms,
-            expires_ms: summary.expires_ms,
+            // While a success is being undone it does not expire.
+            expires_ms: summary.expires_ms.filter(|_| summary.ending.is_none()),
             waiting,
             waiting_for: waits,
             mismatch: MismatchDocument::of(&summary.state),

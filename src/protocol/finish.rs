@@ -5,6 +5,7 @@ use super::ending::{self, EndsAs, compensate, end, is_to_undo};
 use super::event::{Finish, Moment, Verdict};
 use super::journal;
 use super::lease::{self, Standing as Proven};
+use super::reopen::reopen;
 use super::schedule::attempt_backoff_ms;
 use super::steer;
 use super::summary::Standing;
@@ -30,7 +31,7 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
     let hop = task.lease.as_ref().map(|lease| lease.hop);
     let fresh = journal::fresh(finish.steps, &finish.known, finish.proof.fence, moment);
     let mut effects = fresh.effects;
-    journal::keep_children(&mut task, &effects);
+    journal::keep_children(&mut task, &effects, moment);
     if fresh.progress {
         task.attempts = 1;
     }
@@ -61,7 +62,7 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
             let undone = ends && is_to_undo(&task, moment, &effects);
             let for_good = after(&task, &failure) == After::ForGood;
             if task.cancel.is_none() && !for_good && !undone {
-                journal::reopen(&failure, &finish.known, &mut effects);
+                reopen(&failure, &finish.known, &mut effects);
             }
             fail(&mut task, failure, hop, moment, &mut effects);
         }

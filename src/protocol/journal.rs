@@ -6,8 +6,8 @@ use super::event::{Moment, Record};
 use super::lease::{self, Standing as Proven};
 use super::mailbox::child_signal;
 use super::summary::Standing;
-use super::task::{Child, Task};
-use crate::types::{Failure, FailureKind, StepId, TaskId};
+use super::task::{Child, Debt, Task};
+use crate::types::{Failure, StepId, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// What made a record. An identity keeps its kind: another one means that the code has changed.
@@ -128,6 +128,10 @@ pub struct StepRecord {
     /// The earlier generation that it belongs to, if it is kept only to be undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
+    /// Fence and place of its first failure, if it was opened again after it. What its branch recorded
+    /// from then on until its outcome came of that failure, and may not be met any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<(u64, u32)>,
 }
 
 impl StepRecord {
@@ -166,6 +170,7 @@ impl StepRecord {
             at_ms: 0,
             tries: 0,
             generation: None,
+            opened: None,
         }
     }
 }
@@ -208,7 +213,7 @@ pub(super) fn record(mut task: Task, record: Record, moment: &Moment) -> Transit
     };
     let fence = record.proof.fence;
     let mut fresh = fresh(record.steps, &record.known, fence, moment);
-    let mut put = keep_children(&mut task, &fresh.effects);
+    let mut put = keep_children(&mut task, &fresh.effects, moment);
     if let Some(cursor) = record.cursor
         && newer(&cursor, fence, record.known_cursor.as_ref())
     {
@@ -251,8 +256,11 @@ fn newer(cursor: &Cursor, fence: u64, known: Option<&Cursor>) -> bool {
     known.is_none_or(|known| (fence, cursor.n) > (known.fence, known.n))
 }
 
+/// Code of the failure of a child that its parent no longer waits for: it is cancelled.
+pub const CHILD_ABANDONED: &str = "child_abandoned";
+
 /// Children that are under way, so that a cancellation can be passed on. True if they changed.
-pub(super) fn keep_children(task: &mut Task, effects: &[Effect]) -> bool {
+pub(super) fn keep_children(task: &mut Task, effects: &[Effect], moment: &Moment) -> bool {
     let mut changed = false;
     for effect in effects {
         let Effect::PutStep(record) = effect else {
@@ -261,9 +269,19 @@ pub(super) fn keep_children(task: &mut Task, effects: &[Effect]) -> bool {
         if record.kind != Kind::Child {
             continue;
         }
-        let before = task.children.len();
-        task.children.retain(|child| child.step != record.id);
-        changed |= task.children.len() != before;
+        let (over, kept) = std::mem::take(&mut task.children)
+            .into_iter()
+            .partition(|child| child.step == record.id);
+        let over: Vec<Child> = over;
+        task.children = kept;
+        changed |= !over.is_empty();
+        if matches!(&record.outcome, Outcome::Failed(f) if f.code == CHILD_ABANDONED) {
+            let debts = over.into_iter().map(|child| Debt::Cancel(child.task_id));
+            task.debts.list.extend(debts);
+            // The alarm pays, at once.
+            task.debts.tries = 0;
+            task.debts.next_ms = moment.ms + 1;
+        }
         if let Outcome::Open(open) = &record.outcome
             && let Some(task_id) = open.child
         {
@@ -280,64 +298,6 @@ pub(super) fn keep_children(task: &mut Task, effects: &[Effect]) -> bool {
         }
     }
     changed
-}
-
-/// The failure that ended an attempt is no outcome, unless it is terminal: the next attempt tries
-/// that step again. A success under the same identity stays, whatever the function made of it. Where
-/// an intent says that the step may have happened, and nothing says that it did not, that stays.
-pub(super) fn reopen(failure: &Failure, known: &[StepRecord], effects: &mut Vec<Effect>) {
-    let Some(step) = &failure.step else {
-        return;
-    };
-    let before = known.iter().find(|k| k.id == *step);
-    let told = effects.iter().find_map(|effect| match effect {
-        Effect::PutStep(record) if record.id == *step => Some(record.clone()),
-        _ => None,
-    });
-    let Some(record) = told.as_ref().or(before) else {
-        return;
-    };
-    let Outcome::Failed(why) = &record.outcome else {
-        return;
-    };
-    if why.kind != FailureKind::Retryable {
-        return;
-    }
-    let record = record.clone();
-    // Steps that came after it keep their records; it needs one as well, or its branch would seem to
-    // have changed. What was recorded before this message was followed by what made it be recorded.
-    let later = |r: &StepRecord| r.id.branch == step.branch && r.place > record.place;
-    let followed = before.is_some_and(|b| b.outcome.is_settled())
-        || effects
-            .iter()
-            .any(|e| matches!(e, Effect::PutStep(r) if later(r)));
-    effects.retain(|effect| !matches!(effect, Effect::PutStep(r) if r.id == *step));
-    // A step with an intent has had a record before. Of one without, this is a row in place of a row.
-    let intent = before.is_some();
-    if why.unknown && intent {
-        effects.push(Effect::PutStep(opened(&record, true)));
-    } else if followed {
-        effects.push(Effect::PutStep(opened(&record, false)));
-    } else if before.is_some() {
-        effects.push(Effect::ReopenStep(step.clone()));
-    }
-}
-
-/// The record of a failed step that is to be tried again, in place of its failure.
-pub(super) fn opened(record: &StepRecord, in_flight: bool) -> StepRecord {
-    let failure = match &record.outcome {
-        Outcome::Failed(failure) => Some(failure.clone()),
-        Outcome::Value(_) | Outcome::Open(_) => None,
-    };
-    let open = Open {
-        in_flight,
-        failure,
-        ..Open::default()
-    };
-    StepRecord {
-        outcome: Outcome::Open(Box::new(open)),
-        ..record.clone()
-    }
 }
 
 /// What came of the records of one message.

@@ -114,8 +114,10 @@ pub(super) fn signal(mut task: Task, signal: Signal, moment: &Moment) -> Transit
     match taker {
         Some(wait) => {
             effects.push(taken(&mut task, &wait, &letter, moment));
-            // Progress: the next claim is the first.
-            task.attempts = 0;
+            if matches!(letter.outcome, Outcome::Value(_)) {
+                // Progress: the next claim is the first.
+                task.attempts = 0;
+            }
             wake_soon(&mut task, moment, &mut effects);
         }
         None => task.unread.push(Unread {
@@ -149,7 +151,7 @@ fn taken(task: &mut Task, wait: &Wait, letter: &Letter, moment: &Moment) -> Effe
     };
     let step = record(task, &wait.id, kind, outcome, moment);
     let step = Effect::PutStep(step);
-    super::journal::keep_children(task, std::slice::from_ref(&step));
+    super::journal::keep_children(task, std::slice::from_ref(&step), moment);
     step
 }
 

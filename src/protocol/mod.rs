@@ -10,6 +10,7 @@
 //! | `admission` | what a delivery meets: new, running, final, other fingerprint, resumable, expired |
 //! | `lease` | who may act: tickets, claims, fences, lost leases |
 //! | `journal` | what is recorded, once |
+//! | `reopen` | which failure is no outcome, and is tried again |
 //! | `finish` | how an attempt ends: success, failure |
 //! | `suspend`, `waits` | how a slice hands its task on, and what a task waits for |
 //! | `mailbox` | signals: kept in order, each once |
@@ -30,6 +31,7 @@ mod journal;
 mod lease;
 mod mailbox;
 mod outbox;
+mod reopen;
 mod retention;
 mod schedule;
 mod steer;
@@ -44,7 +46,7 @@ pub use ending::{Cancel, Ending, EndsAs, NotUndone, Undone};
 pub use event::{
     Begin, Claim, Claimed, Event, Finish, Fresh, Moment, NextInput, Proof, Record, Suspend, Verdict,
 };
-pub use journal::{Cursor, Kind, Open, Outcome, Skip, StepRecord, UndoPlan};
+pub use journal::{CHILD_ABANDONED, Cursor, Kind, Open, Outcome, Skip, StepRecord, UndoPlan};
 pub use mailbox::{Letter, Signal, Unread, child_signal, signal_of};
 pub use outbox::flush_backoff_ms;
 use schedule::Cause;

@@ -3,9 +3,10 @@
 use super::effect::{Effect, Reply, Transition};
 use super::ending::{self, EndsAs};
 use super::event::Moment;
-use super::journal::{self, Kind, Outcome, StepRecord};
+use super::journal::{Kind, Outcome, StepRecord};
 use super::lease;
 use super::mailbox::is_child_signal;
+use super::reopen::opened;
 use super::summary::Standing;
 use super::task::{State, Task};
 use super::waits::Waiting;
@@ -142,7 +143,7 @@ fn reopened(again: &[StepId], journal: &[StepRecord]) -> Vec<Effect> {
         }
         let later = |r: &StepRecord| r.id.branch == id.branch && order(r) > order(record);
         Some(if journal.iter().any(later) {
-            Effect::PutStep(journal::opened(record, false))
+            Effect::PutStep(opened(record, false))
         } else {
             Effect::ReopenStep(id.clone())
         })

@@ -30,7 +30,7 @@ pub(super) fn suspend(mut task: Task, suspend: Suspend, moment: &Moment) -> Tran
     let fence = suspend.proof.fence;
     let fresh = journal::fresh(suspend.steps, &suspend.known, fence, moment);
     let mut effects = fresh.effects;
-    journal::keep_children(&mut task, &effects);
+    journal::keep_children(&mut task, &effects, moment);
     task.suspend_op = Some(suspend.op);
     if task.cancel.is_some() && task.ending.is_none() {
         task.lease = None;

@@ -74,7 +74,10 @@ impl TaskRow {
             attempts: small(self.attempts),
             updated_ms: whole(self.updated_ms),
             finished_ms: self.finished_ms.map(whole),
-            expires_ms: self.expires_ms.map(whole),
+            expires_ms: self
+                .expires_ms
+                .filter(|_| state != TaskState::Compensating)
+                .map(whole),
             waiting,
             undone: match self.undone.as_deref() {
                 Some("complete") => Some(UndoneWord::Complete),

@@ -422,12 +422,7 @@ fn attempts_of_a_parent_end_though_its_child_fails_at_once() {
     let bench = Bench::new(asks.policy_of(limited(2)))
         .with(quick.policy_of(limited(1)))
         .outside(|_: &Sent| Reaction::status(500));
-    let mut bench = started(bench);
-    for _ in 0..300 {
-        bench.run_for(20);
-        let t = bench.task("k").expect("t");
-        eprintln!("{} {:?} attempts {} claims {} {:?}", bench.now_ms() % 100_000, t.state, t.attempts, t.claims, t.failure.map(|f| f.code));
-    }
+    let bench = run(bench);
     let failure = bench.task("k").and_then(|t| t.failure).expect("a failure");
     assert_eq!(
         state(&bench),
@@ -453,4 +448,23 @@ fn what_was_undone_in_part_does_not_begin_anew_by_itself() {
     assert_eq!(urls(&bench).len(), before, "nothing is paid twice");
     let undone = bench.task("k").and_then(|t| t.undone).expect("undone");
     assert_eq!(undone.not_undone.len(), 1, "and what is owed stays named");
+}
+
+#[test]
+fn the_child_of_a_loser_is_cancelled() {
+    let race = Function::new("race", |ctx: Ctx, (): ()| async move {
+        let asks = onceward::function::Contender::new("child", |ctx: Ctx| async move {
+            ctx.call("child", None, &"in").await.map(|c| c.body)
+        });
+        let naps = onceward::function::Contender::new("nap", |ctx: Ctx| async move {
+            ctx.sleep("nap", 5_000).await?;
+            Ok(Value::Null)
+        });
+        ctx.race("first", vec![asks, naps]).await
+    });
+    let bench = run(Bench::new(race).with(child()));
+    assert_eq!(body(&bench), "null");
+    assert!(bench.task("k").expect("a task").children.is_empty());
+    let states: Vec<State> = bench.tasks().into_iter().map(|t| t.state).collect();
+    assert!(states.contains(&State::Cancelled), "{states:?}");
 }

@@ -3,7 +3,7 @@
 use super::author::{body, by_path, input, post, run, started, urls};
 use onceward::function::{Ctx, Failure, FetchError, Function, Retry, StepScope, Undo};
 use onceward::protocol::{State, Waiting};
-use onceward::testing::{Bench, Reaction, Sent};
+use onceward::testing::{Action, Bench, Reaction, Sent};
 use onceward::types::{Answer, Policy};
 use std::future::IntoFuture as _;
 
@@ -33,6 +33,33 @@ fn a_failure_that_other_steps_followed_is_tried_again() {
     let bench = run(Bench::new(notifies()).outside(outside));
     assert_eq!(state(&bench), State::Succeeded, "{:?}", urls(&bench));
     assert_eq!(urls(&bench), ["work", "notify", "work"]);
+}
+
+#[test]
+fn what_only_a_failure_led_to_is_not_missed_once_that_is_over() {
+    let function = Function::new("alerts", |ctx: Ctx, (): ()| async move {
+        let work = ctx.fetch("work", post("work")).retry(Retry::none()).await;
+        if let Err(failure) = work {
+            ctx.fetch("alert", post("alert")).await?;
+            return Err(failure);
+        }
+        ctx.fetch("next", post("next")).await?;
+        ctx.sleep("nap", 60_000).await?;
+        ctx.fetch("last", post("last")).await.map(drop)
+    });
+    let outside = |sent: &Sent| {
+        let first = sent.request.url.ends_with("work") && sent.nth == 1;
+        Reaction::status(if first { 503 } else { 200 })
+    };
+    let bench = run(Bench::new(function.clone()).outside(outside));
+    assert_eq!(state(&bench), State::Succeeded, "{:?}", urls(&bench));
+    assert_eq!(urls(&bench), ["work", "alert", "work", "next", "last"]);
+    for nth in 1..=4 {
+        let bench = Bench::new(function.clone()).outside(outside);
+        let bench = run(bench.crash_after(Action::Record, nth));
+        assert_eq!(state(&bench), State::Succeeded, "{nth}: {:?}", urls(&bench));
+        assert_eq!(count(&bench, "alert"), 1);
+    }
 }
 
 #[test]
