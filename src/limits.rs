@@ -12,6 +12,12 @@ pub const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Largest recorded outcome of one step.
 pub const MAX_OUTCOME_BYTES: usize = 1 << 20;
 
+/// Largest input of an undo handler that a step names: it shares a row with the step's outcome.
+pub const MAX_UNDO_INPUT_BYTES: usize = 256 << 10;
+
+/// Largest row: the platform allows 2 MB for a value together with its key (Durable Objects, limits).
+pub const MAX_ROW_BYTES: usize = 1_990_000;
+
 /// Largest header block kept of a delivery or an answer; the platform allows 128 KB each way.
 pub const MAX_HEADER_BYTES: usize = 16 << 10;
 
@@ -103,6 +109,8 @@ pub const MAX_PREFER_WAIT_MS: u64 = 25_000;
 
 /// Records in one message.
 pub const MAX_RECORDS_PER_CALL: usize = 256;
+/// Cells that an object reads at a time: each can have 2 MB, and it has 128 MB of memory.
+pub const CELLS_AT_A_TIME: usize = 16;
 /// Records of a journal in one reply.
 pub const JOURNAL_PAGE: usize = 500;
 /// Bytes of a journal in one reply, but for a single larger record.

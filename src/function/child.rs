@@ -1,7 +1,7 @@
 //! Tasks that a function begins and waits for.
 
 use super::ctx::Ctx;
-use super::engine::{in_flight, of_step};
+use super::engine::{MAX_KEPT_BYTES, in_flight, kept_bytes, of_step};
 use super::fetch::{Fetched, fetched};
 use super::host::{CallError, ChildBegin, ChildSays, OutResponse};
 use super::run::{Busy, Run};
@@ -31,7 +31,7 @@ pub fn outcome_of(standing: &Standing) -> Option<Outcome> {
             body: answer.body.clone(),
         };
         let text = serde_json::to_string(&fetched(&response)).unwrap_or_default();
-        if text.len() > limits::MAX_OUTCOME_BYTES {
+        if text.len() > limits::MAX_OUTCOME_BYTES || kept_bytes(&text) > MAX_KEPT_BYTES {
             let (got, most) = (text.len(), limits::MAX_OUTCOME_BYTES);
             let message = format!(
                 "the answer of task {} has {got} bytes as an outcome; an outcome can have {most}",
@@ -148,6 +148,7 @@ impl IntoFuture for ChildStep {
                 headers: std::iter::once(("content-type", "application/json")).collect(),
                 body: self.input?.into_bytes(),
             };
+            let begin_by = run.task_id;
             let begin = ChildBegin {
                 key,
                 function: self.function,
@@ -160,10 +161,18 @@ impl IntoFuture for ChildStep {
                 // Two links: the message to the child's object, and the object's to its first slice.
                 hop: claimed.hop + 2,
             };
+            if self.waits && begin.key.task_id() == begin_by {
+                return Err(itself(&id));
+            }
             let text = Calling { run, id, begin }.outcome().await?;
             read(&text, &self.name)
         })
     }
+}
+
+fn itself(id: &StepId) -> Failure {
+    let message = format!("step {id} would have the task wait for its own end");
+    of_step(Failure::terminal("child_refused", message), id)
 }
 
 /// A child on its way.

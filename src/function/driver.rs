@@ -4,7 +4,7 @@ use super::ctx::Ctx;
 use super::handler::Function;
 use super::host::{CallError, Host};
 use super::report::{self, Last, Next};
-use super::run::Run;
+use super::run::{Run, size_of_record};
 use super::undo::compensate;
 use crate::limits;
 use crate::protocol::{
@@ -221,7 +221,9 @@ impl Driver {
     fn poll_work(&mut self, cx: &mut Context<'_>) {
         loop {
             self.tasks.extend(self.run.incoming.take());
+            self.run.in_step.set(true);
             while let Poll::Ready(Some(())) = self.tasks.poll_next_unpin(cx) {}
+            self.run.in_step.set(false);
             if let Some(panic) = self.run.panicked.take() {
                 self.body = None;
                 self.ended = Some(Err(panic));
@@ -284,6 +286,8 @@ impl Driver {
             return false;
         }
         let mut released = false;
+        // What is of another kind than on record stays so, whoever is released.
+        let certain = run.mismatch.borrow().clone();
         let doubts = run.doubts.take();
         for (id, release) in doubts {
             match run.unvisited(&id.branch) {
@@ -303,16 +307,27 @@ impl Driver {
         }
         if released {
             // What was released may come to what the others lack.
-            run.mismatch.take();
+            *run.mismatch.borrow_mut() = certain;
         }
         released
     }
 }
 
+/// How many of these go into one message: at least one.
+pub(super) fn fitting(records: &[StepRecord]) -> usize {
+    let mut bytes = 0;
+    let small = records.iter().take(limits::MAX_RECORDS_PER_CALL);
+    let small = small.take_while(|record| {
+        bytes += size_of_record(record);
+        bytes <= limits::JOURNAL_PAGE_BYTES
+    });
+    small.count().max(1).min(records.len())
+}
+
 /// What of a run is to be sent next.
 pub(super) fn batch(run: &Run, proof: &Proof) -> Record {
     let mut unrecorded = run.unrecorded.borrow_mut();
-    let count = unrecorded.len().min(limits::MAX_RECORDS_PER_CALL);
+    let count = fitting(&unrecorded);
     let steps: Vec<StepRecord> = unrecorded.drain(..count).collect();
     let last = unrecorded.is_empty();
     let open = unrecorded.iter().filter(|r| !r.outcome.is_settled());

@@ -83,7 +83,14 @@ impl Engine {
                 this.probe(open, allowed_ms).await
             } else {
                 let result = this.timed((this.work)(this.scope()), allowed_ms).await;
-                this.judge(result, &open)
+                // A failure of this try says nothing of an earlier one that may have had its effect.
+                this.judge(
+                    result.map_err(|failure| match unknown {
+                        true => failure.with_unknown_effect(),
+                        false => failure,
+                    }),
+                    &open,
+                )
             };
             // Whoever awaited the step may be gone; its record counts all the same.
             let _ = tell.send(outcome);
@@ -186,6 +193,14 @@ impl Engine {
                 format!("the outcome of step {id} has {got} bytes; an outcome can have {most}");
             return Err(Failure::terminal("outcome_too_large", message));
         }
+        let undo = self.undo.as_ref().map_or("", |undo| undo.input.as_str());
+        let (got_row, most_row) = (kept_bytes(&text) + kept_bytes(undo), MAX_KEPT_BYTES);
+        if got_row > most_row {
+            let message = format!(
+                "the outcome of step {id} takes {got_row} bytes on record, with its quotes and line breaks escaped; a record can have {most_row}"
+            );
+            return Err(Failure::terminal("outcome_too_large", message));
+        }
         if !self.run.has_room(got) {
             let most = limits::MAX_STATE_BYTES;
             let message = format!(
@@ -222,6 +237,15 @@ impl Engine {
         let failure = Failure::terminal("outcome_unknown", message).with_unknown_effect();
         of_step(failure.cut(), &self.id)
     }
+}
+
+/// Bytes of a row that are there for texts; names, keys and times are the rest.
+pub(super) const MAX_KEPT_BYTES: usize = limits::MAX_ROW_BYTES - (8 << 10);
+
+/// Bytes that JSON text takes within a record, where it is text itself.
+pub(super) fn kept_bytes(text: &str) -> usize {
+    let escaped = text.bytes().filter(|b| matches!(b, b'"' | b'\\')).count();
+    text.len() + escaped
 }
 
 /// The failure as that of this step.

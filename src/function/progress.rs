@@ -1,6 +1,7 @@
 //! Progress of constant size, for long loops.
 
 use super::ctx::Ctx;
+use super::engine::{MAX_KEPT_BYTES, kept_bytes};
 use super::step::{read, to_json};
 use crate::limits;
 use crate::protocol::Cursor;
@@ -61,6 +62,14 @@ impl Ctx {
             );
             return Err(Failure::terminal("too_many_names", message));
         }
+        let names = skips.iter().map(|s| s.branch.len() + s.name.len() + 64);
+        let kept = kept_bytes(&text) + names.sum::<usize>();
+        if kept > MAX_KEPT_BYTES {
+            let message = format!(
+                "the cursor takes {kept} bytes on record, with the names of the steps that it skips; it can take {MAX_KEPT_BYTES}"
+            );
+            return Err(Failure::terminal("cursor_too_large", message));
+        }
         let last = run.cursor.borrow().clone();
         if last
             .as_ref()
@@ -77,6 +86,7 @@ impl Ctx {
         *run.cursor.borrow_mut() = Some(next.clone());
         *run.unsaved.borrow_mut() = Some(next);
         run.recorded().await;
+        run.saved_behind();
         Ok(())
     }
 

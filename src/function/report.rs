@@ -1,10 +1,9 @@
 //! What a slice tells its object, and what it makes of the replies.
 
-use super::driver::{Done, Ended, SliceEnd, batch};
+use super::driver::{Done, Ended, SliceEnd, batch, fitting};
 use super::host::{CallError, Host};
 use super::progress::CONTINUE_AS;
 use super::run::Run;
-use crate::limits;
 use crate::protocol::{
     Finish, Mismatch, NextInput, Proof, Record, Reply, StepRecord, Suspend, Verdict, Wait,
 };
@@ -55,8 +54,12 @@ pub(super) async fn report(
     }
 }
 
-/// What an end means. A function that ended well without coming to all that is on record has changed.
+/// What an end means. A function that ended well without coming to all that is on record has changed,
+/// and so has one that came to something of another kind, however it ended.
 fn verdict(host: &dyn Host, run: &Run, ended: Ended) -> Result<Verdict, Box<Mismatch>> {
+    if let Some(mismatch) = run.mismatch.take() {
+        return Err(Box::new(mismatch));
+    }
     let result = match ended {
         Ok(Done::Undone(left)) => return Ok(Verdict::Undone(left)),
         Ok(Done::Function(result)) => result,
@@ -239,7 +242,7 @@ fn go_on(run: &Run, records: Vec<StepRecord>, now_ms: u64) {
 
 /// Records all but the last messageful, which goes with the end.
 async fn drain(host: &dyn Host, run: &Run, proof: &Proof) -> Result<(), SliceEnd> {
-    while run.unrecorded.borrow().len() > limits::MAX_RECORDS_PER_CALL {
+    while fitting(&run.unrecorded.borrow()) < run.unrecorded.borrow().len() {
         let record = next_record(run, proof);
         let sent = record.steps.clone();
         settle(run, &sent, host.record(record).await)?;

@@ -59,7 +59,9 @@ pub(super) struct Run {
     pub(super) barrier: RefCell<Vec<oneshot::Sender<()>>>,
     /// Steps met in this generation, and bytes on record that a run has to read.
     pub(super) steps: Cell<u32>,
-    state_bytes: Cell<usize>,
+    pub(super) state_bytes: Cell<usize>,
+    /// Those of what the function had met when it asked for its progress.
+    pub(super) base_bytes: Cell<usize>,
     /// Steps started, and requests and messages sent in this slice.
     started: Cell<u32>,
     pub(super) subrequests: Cell<u32>,
@@ -81,6 +83,8 @@ pub(super) struct Run {
     pub(super) waits: RefCell<BTreeMap<StepId, (Wait, oneshot::Sender<WaitEnd>)>>,
     /// Steps without a record that were met while others of their branch had not been.
     pub(super) doubts: RefCell<Vec<(StepId, oneshot::Sender<()>)>>,
+    /// Whether the work of a step is being polled: nothing of the journal begins in there.
+    pub(super) in_step: Cell<bool>,
     /// What the work of a step panicked with.
     pub(super) panicked: RefCell<Option<Box<dyn Any + Send>>>,
     /// A failure that the function may not handle: it is over.
@@ -129,6 +133,7 @@ impl Run {
             started: Cell::new(0),
             steps: Cell::new(0),
             state_bytes: Cell::new(state_bytes),
+            base_bytes: Cell::new(0),
             subrequests: Cell::new(0),
             fetches: Cell::new(0),
             wants_suspend: Cell::new(false),
@@ -140,6 +145,7 @@ impl Run {
             aborts: RefCell::default(),
             waits: RefCell::default(),
             doubts: RefCell::default(),
+            in_step: Cell::new(false),
             panicked: RefCell::default(),
             fatal: RefCell::default(),
             mismatch: RefCell::default(),
@@ -201,6 +207,19 @@ impl Run {
     /// True if there is room on record for so many bytes more.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.state_bytes.get().saturating_add(bytes) <= limits::MAX_STATE_BYTES
+    }
+
+    /// Bytes of what is on record and has not been met.
+    pub(super) fn unmet_bytes(&self) -> usize {
+        self.journal.borrow().values().map(size_of_record).sum()
+    }
+
+    /// Progress is saved: what was met since it was asked for is not read again.
+    pub(super) fn saved_behind(&self) {
+        if self.base.borrow().is_some() {
+            self.state_bytes
+                .set(self.base_bytes.get() + self.unmet_bytes());
+        }
     }
 
     /// Keeps a record for the next message to the object.
@@ -323,7 +342,7 @@ impl Run {
 }
 
 /// Bytes that a record adds to what a run has to read, but for its names.
-fn size_of_record(record: &StepRecord) -> usize {
+pub(super) fn size_of_record(record: &StepRecord) -> usize {
     let outcome = match &record.outcome {
         Outcome::Value(text) => text.len(),
         Outcome::Failed(failure) => failure.message.len(),

@@ -95,8 +95,13 @@ impl Ctx {
         if !is_signal_name(name) {
             return None;
         }
-        let n = self.run.draw("", &format!("%signal/{name}"));
-        let token = self.run.host.signal_token(name, n)?;
+        let what = format!("%signal/{name}");
+        let n = self.run.draw("", &what);
+        // Another generation has other addresses: those of this one may have been used.
+        let run = &self.run;
+        let first = StepId::new("", &what, 0).derived_key(run.task_id, run.claimed.generation);
+        let n = first.as_fields().0.wrapping_add(n);
+        let token = run.host.signal_token(name, n)?;
         let id = self.run.task_id;
         Some(format!("/v1/tasks/{id}/signals/{name}?token={token}"))
     }

@@ -121,6 +121,7 @@ impl<T: Serialize + DeserializeOwned + 'static> IntoFuture for Step<T> {
                     if !run.handlers.contains_key(&handler) {
                         return Err(no_handler(&handler, &id));
                     }
+                    check_undo_input(&input, &id)?;
                     let key = id.derived_key(run.task_id, run.claimed.key_generation);
                     let key = key.to_string();
                     Some(UndoPlan {
@@ -159,6 +160,17 @@ fn no_handler(handler: &str, id: &StepId) -> Failure {
     Failure::terminal("no_such_handler", message)
 }
 
+fn check_undo_input(input: &str, id: &StepId) -> Result<(), Failure> {
+    let (got, most) = (input.len(), limits::MAX_UNDO_INPUT_BYTES);
+    if got <= most {
+        return Ok(());
+    }
+    let message = format!(
+        "the undo input of step {id} has {got} bytes; it can have {most}; nothing was done"
+    );
+    Err(Failure::terminal("undo_input_too_large", message))
+}
+
 fn no_choice(id: &StepId) -> Failure {
     let message = format!(
         "step {id} may take longer than a slice, and a deploy may end it half-way: say with `on_unknown` what to do then; nothing was done"
@@ -169,6 +181,12 @@ fn no_choice(id: &StepId) -> Failure {
 /// Refuses what is over a limit before anything happens: names that cannot be kept, too many steps.
 pub(super) fn check_step(ctx: &Ctx, name: &str) -> Result<(), Failure> {
     check_name(&ctx.branch, name)?;
+    if ctx.run.in_step.get() {
+        let message = format!(
+            "step {name:?} would begin within the work of another step, whose record replaces it; begin it beside or after that one"
+        );
+        return Err(Failure::terminal("step_in_step", message));
+    }
     if ctx.run.steps.get() >= limits::MAX_STEPS {
         let message = format!(
             "a generation of a task has at most {} steps; start over with `continue_as` before that",

@@ -47,6 +47,13 @@ impl Run {
     /// Lets a step without a record begin only if its branch has nothing on record that the run has
     /// not come to. Steps that run beside each other are given time to be met.
     async fn confirm_new(&self, id: &StepId) {
+        if self.is_behind_cursor(id) {
+            let difference = format!(
+                "step {id} lies behind the progress that was saved, and the code did not ask for it"
+            );
+            self.park(id, Some(id.clone()), difference);
+            pending::<()>().await;
+        }
         if self.claimed.undoing || self.unvisited(&id.branch).is_none() {
             return;
         }
@@ -55,6 +62,17 @@ impl Run {
         if released.await.is_err() {
             pending::<()>().await;
         }
+    }
+
+    /// Whether a run that began from its saved progress need not have come to this step. Once the
+    /// function has asked for its progress it cannot.
+    fn is_behind_cursor(&self, id: &StepId) -> bool {
+        let cursor = self.cursor.borrow();
+        let skips = cursor.as_ref().map_or(&[][..], |cursor| &cursor.skips);
+        let within = |s: &Skip| {
+            s.name == id.name && s.branch == id.branch && (s.from..s.to).contains(&id.occurrence)
+        };
+        self.base.borrow().is_none() && skips.iter().any(within)
     }
 
     /// A step of this branch that is on record and that the run has not come to.
@@ -112,7 +130,11 @@ impl Run {
     /// it was when it saved.
     pub(super) fn resume_from_cursor(&self) {
         let mut met = self.met.borrow_mut();
-        self.base.borrow_mut().get_or_insert_with(|| met.clone());
+        self.base.borrow_mut().get_or_insert_with(|| {
+            self.base_bytes
+                .set(self.state_bytes.get().saturating_sub(self.unmet_bytes()));
+            met.clone()
+        });
         if let Some(cursor) = &*self.cursor.borrow() {
             for skip in &cursor.skips {
                 let count = met

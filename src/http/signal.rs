@@ -146,6 +146,8 @@ pub fn answer(told: &Told, task_id: TaskId, one_time: bool) -> Option<Result<Ans
             let mut answer = if one_time {
                 let mut answer = Answer::json(202, &json!({ "task_id": task_id.to_string() }));
                 answer.headers.push("cache-control", "no-store");
+                let id = task_id.to_string();
+                answer.headers.push("onceward-task-id", id);
                 answer
             } else {
                 accepted(None, &TaskDocument::of(&standing.summary))

@@ -207,6 +207,7 @@ pub(super) fn cancel(mut task: Task, op: String, moment: &Moment) -> Transition 
             return Transition::unchanged(Reply::Stands(Standing::of(&task)));
         }
         ending.to = EndsAs::Cancelled;
+        cancel_children(&mut task, moment, &mut effects);
     }
     task.steer_op = Some(op);
     task.cancel = Some(Cancel {
@@ -229,9 +230,7 @@ pub(super) fn cancelled(
     moment: &Moment,
     effects: &mut Vec<Effect>,
 ) {
-    let children = std::mem::take(&mut task.children);
-    let debts = children.into_iter().map(|c| Debt::Cancel(c.task_id));
-    owe_others(task, debts, moment, effects);
+    cancel_children(task, moment, effects);
     task.touch(moment.ms);
     if is_to_undo(task, moment, effects) {
         compensate(task, EndsAs::Cancelled, hop, moment, effects);
@@ -239,6 +238,12 @@ pub(super) fn cancelled(
         task.state = State::Cancelled;
         end(task, moment, effects);
     }
+}
+
+fn cancel_children(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
+    let children = std::mem::take(&mut task.children);
+    let debts = children.into_iter().map(|c| Debt::Cancel(c.task_id));
+    owe_others(task, debts, moment, effects);
 }
 
 /// True if there is something to undo, on record or in this very message, that was not undone before.

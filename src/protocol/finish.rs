@@ -25,7 +25,13 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
     {
         // It ran the function, and nobody has begun to undo: a success still counts.
         if !matches!(finish.verdict, Verdict::Succeeded(_)) {
-            return Transition::unchanged(Reply::Stale(Standing::of(&task)));
+            // What it has done is undone with the rest.
+            let fresh = journal::fresh(finish.steps, &finish.known, finish.proof.fence, moment);
+            let reply = Reply::Stale(Standing::of(&task));
+            return Transition {
+                effects: fresh.effects,
+                ..Transition::unchanged(reply)
+            };
         }
         task.ending = None;
     }
@@ -118,7 +124,7 @@ enum After {
 
 fn after(task: &Task, failure: &Failure) -> After {
     let retryable = failure.kind == FailureKind::Retryable;
-    if retryable && task.attempts < task.policy.max_attempts {
+    if retryable && task.attempts < task.max_attempts() {
         After::BackOff
     } else if retryable && steer::may_revive(task) {
         After::Resumable

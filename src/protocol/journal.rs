@@ -303,21 +303,40 @@ pub(super) fn reopen(failure: &Failure, known: &[StepRecord], effects: &mut Vec<
     if why.kind != FailureKind::Retryable {
         return;
     }
+    let record = record.clone();
+    // Steps that came after it keep their records; it needs one as well, or its branch would seem to
+    // have changed. What was recorded before this message was followed by what made it be recorded.
+    let later = |r: &StepRecord| r.id.branch == step.branch && r.place > record.place;
+    let followed = before.is_some_and(|b| b.outcome.is_settled())
+        || effects
+            .iter()
+            .any(|e| matches!(e, Effect::PutStep(r) if later(r)));
     effects.retain(|effect| !matches!(effect, Effect::PutStep(r) if r.id == *step));
     // A step with an intent has had a record before. Of one without, this is a row in place of a row.
     let intent = before.is_some();
     if why.unknown && intent {
-        let open = Open {
-            in_flight: true,
-            failure: Some(why.clone()),
-            ..Open::default()
-        };
-        effects.push(Effect::PutStep(StepRecord {
-            outcome: Outcome::Open(Box::new(open)),
-            ..record.clone()
-        }));
+        effects.push(Effect::PutStep(opened(&record, true)));
+    } else if followed {
+        effects.push(Effect::PutStep(opened(&record, false)));
     } else if before.is_some() {
         effects.push(Effect::ReopenStep(step.clone()));
+    }
+}
+
+/// The record of a failed step that is to be tried again, in place of its failure.
+pub(super) fn opened(record: &StepRecord, in_flight: bool) -> StepRecord {
+    let failure = match &record.outcome {
+        Outcome::Failed(failure) => Some(failure.clone()),
+        Outcome::Value(_) | Outcome::Open(_) => None,
+    };
+    let open = Open {
+        in_flight,
+        failure,
+        ..Open::default()
+    };
+    StepRecord {
+        outcome: Outcome::Open(Box::new(open)),
+        ..record.clone()
     }
 }
 
@@ -344,7 +363,7 @@ pub(super) fn fresh(
     let mut seen: Vec<StepId> = Vec::new();
     for mut step in steps {
         let known = known.iter().find(|k| k.id == step.id);
-        if let Some(known) = known.filter(|known| stays(known, &step)) {
+        if let Some(known) = known.filter(|known| stays(known, &step, fence)) {
             out.winners.push(known.clone());
             continue;
         }
@@ -366,9 +385,12 @@ pub(super) fn fresh(
     out
 }
 
-fn stays(known: &StepRecord, step: &StepRecord) -> bool {
+fn stays(known: &StepRecord, step: &StepRecord, fence: u64) -> bool {
+    let open = !step.outcome.is_settled();
     let set_once = matches!(known.kind, Kind::Sleep | Kind::Signal);
-    known.outcome.is_settled() || (set_once && !step.outcome.is_settled())
+    // A message that was sent twice and overtaken: what is open is not set back to an earlier try.
+    let late = known.fence == fence && step.place < known.place;
+    known.outcome.is_settled() || (open && (set_once || late))
 }
 
 /// A first success. The time, an intent, a failure and a try are none.

@@ -220,7 +220,7 @@ fn lost(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
         ending::cancelled(task, None, moment, effects);
         return;
     }
-    if task.attempts >= task.policy.max_attempts {
+    if task.attempts >= task.max_attempts() {
         finish::fail(task, failure, None, moment, effects);
         return;
     }

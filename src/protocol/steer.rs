@@ -3,7 +3,7 @@
 use super::effect::{Effect, Reply, Transition};
 use super::ending::{self, EndsAs};
 use super::event::Moment;
-use super::journal::{Kind, Outcome, StepRecord};
+use super::journal::{self, Kind, Outcome, StepRecord};
 use super::lease;
 use super::mailbox::is_child_signal;
 use super::summary::Standing;
@@ -105,9 +105,12 @@ fn again(mut task: Task, retry: Retry, moment: &Moment) -> Transition {
             keep_undo: false,
         });
     } else {
-        effects.extend(plan.again.iter().cloned().map(Effect::ReopenStep));
-        if let Some((fence, _)) = from {
-            effects.push(Effect::RewindCursor { fence });
+        match from {
+            None => effects.extend(reopened(&plan.again, &retry.journal)),
+            Some((fence, _)) => {
+                effects.extend(plan.again.iter().cloned().map(Effect::ReopenStep));
+                effects.push(Effect::RewindCursor { fence });
+            }
         }
     }
     if plan.new_generation {
@@ -123,6 +126,26 @@ fn again(mut task: Task, retry: Retry, moment: &Moment) -> Transition {
     task.owe(moment.ms);
     effects.push(Effect::Flush);
     planned(task, plan, effects)
+}
+
+/// What failed is taken out of the journal, unless steps of its branch came after it: they keep their
+/// records, and it keeps one that says that it is to be tried again.
+fn reopened(again: &[StepId], journal: &[StepRecord]) -> Vec<Effect> {
+    let order = |r: &StepRecord| (r.fence, r.place);
+    let one = |id: &StepId| {
+        let record = journal.iter().find(|r| r.id == *id)?;
+        if !record.outcome.is_settled() {
+            // Its attempt has opened it: what is unknown of it stays known.
+            return None;
+        }
+        let later = |r: &StepRecord| r.id.branch == id.branch && order(r) > order(record);
+        Some(if journal.iter().any(later) {
+            Effect::PutStep(journal::opened(record, false))
+        } else {
+            Effect::ReopenStep(id.clone())
+        })
+    };
+    again.iter().filter_map(one).collect()
 }
 
 /// The order from which on records are dropped: `Some(None)`: none is. `None`: no such step.
@@ -149,7 +172,7 @@ fn plan(task: &Task, retry: &Retry, from: Option<(u64, u32)>) -> Plan {
     let failed = task.failure.as_ref().and_then(|f| f.step.as_ref());
     let redone = |record: &StepRecord| {
         let behind = from.is_some_and(|from| (record.fence, record.place) >= from);
-        let failed = Some(&record.id) == failed && matches!(record.outcome, Outcome::Failed(_));
+        let failed = Some(&record.id) == failed && !matches!(record.outcome, Outcome::Value(_));
         behind || failed || task.undone.is_some()
     };
     let steps = retry.journal.iter().filter(|r| r.kind != Kind::Undo);

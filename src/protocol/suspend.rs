@@ -97,7 +97,7 @@ fn budget(
     if progress {
         // Progress makes the count 1, the running claim; a suspension takes that one back.
         task.attempts = 0;
-    } else if task.attempts >= task.policy.max_attempts {
+    } else if task.attempts >= task.max_attempts() {
         let failure = Failure::retryable(
             "no_progress",
             format!("{} slices in a row recorded nothing new", task.attempts),

@@ -293,6 +293,17 @@ impl Task {
         self.has_ended() && !owes && self.expires_ms.is_some_and(|at| now_ms >= at)
     }
 
+    /// Attempts without progress before it is over. What is to be undone gets as many as any function
+    /// has by default, whatever its own policy says: a crash must not leave it half undone.
+    pub(super) fn max_attempts(&self) -> u32 {
+        let own = self.policy.max_attempts;
+        if self.ending.is_some() {
+            own.max(crate::limits::DEFAULT_MAX_ATTEMPTS)
+        } else {
+            own
+        }
+    }
+
     /// A change that D1 will see: a new version.
     pub(super) fn touch(&mut self, now_ms: u64) {
         self.version.n += 2;

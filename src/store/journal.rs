@@ -91,7 +91,7 @@ pub(super) fn is_undoable(
         let prefix = format!("{id}/{area}/");
         let mut after: Option<String> = None;
         loop {
-            let found = cells.list(&prefix, after.as_deref(), limits::JOURNAL_PAGE)?;
+            let found = cells.list(&prefix, after.as_deref(), limits::CELLS_AT_A_TIME)?;
             for (_, bytes) in &found {
                 let record = read_step(bytes)?;
                 // What is settled stays, whatever a message says.
@@ -130,6 +130,7 @@ pub fn page(
         records: Vec::new(),
         last: None,
         bytes_left: limits::JOURNAL_PAGE_BYTES,
+        at_a_time: limits::CELLS_AT_A_TIME,
     };
     let mut after = after.map(with_area);
     for area in purpose.areas() {
@@ -165,6 +166,8 @@ struct Page {
     /// Area and cell of the last record.
     last: Option<String>,
     bytes_left: usize,
+    /// Cells of the next list.
+    at_a_time: usize,
 }
 
 impl Page {
@@ -182,8 +185,16 @@ impl Page {
             if room == 0 {
                 return Ok(Filled::Full);
             }
-            let found = cells.list(&prefix, after.as_deref(), room)?;
-            let whole = found.len() == room;
+            let asked = room.min(self.at_a_time);
+            let found = cells.list(&prefix, after.as_deref(), asked)?;
+            let whole = found.len() == asked;
+            let bytes: usize = found.iter().map(|(_, bytes)| bytes.len()).sum();
+            // Small ones are read in larger pieces.
+            self.at_a_time = if bytes <= limits::JOURNAL_PAGE_BYTES / 16 {
+                2 * self.at_a_time
+            } else {
+                limits::CELLS_AT_A_TIME
+            };
             let mut jumped = None;
             for (cell, bytes) in &found {
                 if !self.records.is_empty() && bytes.len() > self.bytes_left {

@@ -109,7 +109,7 @@ impl<C: Cells> Writer<'_, C> {
     fn clear(&mut self, area: &str) -> Result<(), CommitError> {
         let prefix = format!("{}/{area}/", self.id);
         loop {
-            let found = self.cells.list(&prefix, None, limits::JOURNAL_PAGE)?;
+            let found = self.cells.list(&prefix, None, limits::CELLS_AT_A_TIME)?;
             if found.is_empty() {
                 return Ok(());
             }
@@ -151,7 +151,7 @@ impl<C: Cells> Writer<'_, C> {
         loop {
             let found = self
                 .cells
-                .list(&prefix, after.as_deref(), limits::JOURNAL_PAGE)?;
+                .list(&prefix, after.as_deref(), limits::CELLS_AT_A_TIME)?;
             let Some((last, _)) = found.last() else {
                 return Ok(());
             };

@@ -2,6 +2,7 @@
 
 mod author;
 mod author_ends;
+mod author_faults;
 mod author_steps;
 mod author_waits;
 mod bench;
@@ -34,6 +35,7 @@ mod previous;
 mod protocol_cancel;
 mod protocol_continue;
 mod protocol_family;
+mod protocol_faults;
 mod protocol_fixture;
 mod protocol_ledger;
 mod protocol_messages;

@@ -21,6 +21,13 @@ pub fn policy() -> Policy {
     }
 }
 
+/// Attempts that undoing has.
+pub fn undo_attempts() -> u32 {
+    policy()
+        .max_attempts
+        .max(onceward::limits::DEFAULT_MAX_ATTEMPTS)
+}
+
 pub fn token(text: &str) -> Token {
     Token::new(text)
 }

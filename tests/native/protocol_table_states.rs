@@ -2,7 +2,7 @@
 
 use crate::protocol_fixture::{
     LEASE, Object, T0, begin, child_record, claimed, done, id, policy, retryable, signal_wait,
-    sleep, succeeded, suspend, terminal, value, wait_for,
+    sleep, succeeded, suspend, terminal, undo_attempts, value, wait_for,
 };
 use onceward::protocol::{
     Begin, Claimed, Event, Mismatch, NotUndone, Parent, Verdict, Version, Wait, WaitFor,
@@ -297,7 +297,7 @@ fn undoing() -> Vec<Case> {
     object.finish(began, "op-finish", &holder.proof, terminal());
     object.flushed(began);
     let holder = object.claimed(NOW - LEASE, "op-claim");
-    object.task.as_mut().expect("a task").attempts = all;
+    object.task.as_mut().expect("a task").attempts = undo_attempts();
     cases.push(Case::new("undoing, last lease over", object, &holder));
     cases
 }

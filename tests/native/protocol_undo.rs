@@ -2,7 +2,7 @@
 
 use crate::protocol_fixture::{
     LEASE, Object, T0, begin, claimed, done, id, intent, is_unchanged, journal, policy, retryable,
-    step, succeeded, suspend, terminal, undo_record, undoable, value,
+    step, succeeded, suspend, terminal, undo_attempts, undo_record, undoable, value,
 };
 use onceward::limits;
 use onceward::protocol::{
@@ -209,11 +209,11 @@ fn the_end_says_whether_everything_was_undone() {
 fn attempts_used_up_while_undoing_name_what_is_left() {
     let (mut object, mut holder) = failed(false);
     let mut ms = T0 + 4;
-    for n in 1..=policy().max_attempts {
+    for n in 1..=undo_attempts() {
         assert_eq!(holder.attempt, n);
         let broken = Failure::retryable("broken", "the refund service is away");
         object.finish(ms, &format!("u{n}"), &holder.proof, Verdict::Failed(broken));
-        if n < policy().max_attempts {
+        if n < undo_attempts() {
             assert!(object.task().ending.is_some());
             ms = own_due_ms(object.task());
             object.alarm(ms);
@@ -259,13 +259,13 @@ fn lost_leases_while_undoing_name_what_is_left() {
 fn a_slice_that_undoes_nothing_new_does_not_go_on_for_ever() {
     let (mut object, mut holder) = failed(false);
     let mut ms = T0 + 4;
-    for n in 1..=policy().max_attempts {
+    for n in 1..=undo_attempts() {
         assert_eq!(holder.attempt, n);
         object.at(
             ms,
             Event::Suspend(Box::new(suspend(&format!("s{n}"), &holder, false))),
         );
-        if n < policy().max_attempts {
+        if n < undo_attempts() {
             ms += 1;
             holder = object.claimed(ms, &format!("c{n}"));
         }
@@ -313,8 +313,7 @@ fn after_a_retryable_error_and_its_undo_the_next_delivery_starts_over() {
 #[test]
 fn what_could_not_be_undone_is_named_before_the_next_delivery_starts_over() {
     let (mut object, _) = failed(true);
-    let task = object.task.as_mut().expect("a task");
-    task.attempts = task.policy.max_attempts;
+    object.task.as_mut().expect("a task").attempts = undo_attempts();
     // The last lease of undoing is lost, and a delivery is the first to notice.
     let out = object.begin(T0 + 3 + LEASE, "again");
     assert!(matches!(out.reply, Reply::Stands(_)), "{:?}", out.reply);
