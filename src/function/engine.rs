@@ -74,23 +74,28 @@ impl Engine {
             open.due_ms = None;
             self.run
                 .keep(self.record(Outcome::Open(Box::new(open.clone())), open.tries));
+            let mut intended = Intended(self, Some(open.clone()));
             self.run.recorded().await;
+            intended.1 = None;
         }
         let (tell, told) = oneshot::channel();
         let this = self.clone();
         self.run.spawn(&self.id, async move {
+            if tell.is_canceled() {
+                // Its branch was left before the work began, as in the run before.
+                this.not_begun(open, unknown);
+                return;
+            }
             let outcome = if probes {
                 this.probe(open, allowed_ms).await
             } else {
                 let result = this.timed((this.work)(this.scope()), allowed_ms).await;
                 // A failure of this try says nothing of an earlier one that may have had its effect.
-                this.judge(
-                    result.map_err(|failure| match unknown {
-                        true => failure.with_unknown_effect(),
-                        false => failure,
-                    }),
-                    &open,
-                )
+                let result = result.map_err(|failure| Failure {
+                    unknown: unknown || failure.unknown,
+                    ..failure
+                });
+                this.judge(result, &open)
             };
             // Whoever awaited the step may be gone; its record counts all the same.
             let _ = tell.send(outcome);
@@ -99,6 +104,19 @@ impl Engine {
             Ok(outcome) => outcome,
             // Cut off by a race.
             Err(_) => pending().await,
+        }
+    }
+
+    /// Takes an intent back that nothing came of.
+    fn not_begun(&self, open: Open, unknown: bool) {
+        if self.needs_intent() && !unknown {
+            let tries = open.tries;
+            let open = Open {
+                in_flight: false,
+                ..open
+            };
+            self.run
+                .keep(self.record(Outcome::Open(Box::new(open)), tries));
         }
     }
 
@@ -155,7 +173,7 @@ impl Engine {
         let tries = open.tries + 1;
         let failure = match result.and_then(|text| self.within_limits(text)) {
             Ok(text) => return self.settle(Outcome::Value(text), tries),
-            Err(failure) => failure.cut(),
+            Err(failure) => self.fit(failure.cut()),
         };
         if failure.unknown && matches!(self.unknown, Unknown::Fail) {
             let open = Open {
@@ -186,7 +204,24 @@ impl Engine {
         }
     }
 
+    /// An answer that cannot be stored is left out; the failure itself counts.
+    fn fit(&self, failure: Failure) -> Failure {
+        let answer = failure.answer.clone();
+        let answer = answer.and_then(|answer| self.run.host.fit(*answer).ok());
+        Failure {
+            answer: answer.map(Box::new),
+            ..failure
+        }
+    }
+
+    /// What is too large to be recorded has happened all the same.
     fn within_limits(&self, text: String) -> Result<String, Failure> {
+        self.check_size(&text)
+            .map(|()| text)
+            .map_err(Failure::with_unknown_effect)
+    }
+
+    fn check_size(&self, text: &str) -> Result<(), Failure> {
         let (id, got, most) = (&self.id, text.len(), limits::MAX_OUTCOME_BYTES);
         if got > most {
             let message =
@@ -194,7 +229,7 @@ impl Engine {
             return Err(Failure::terminal("outcome_too_large", message));
         }
         let undo = self.undo.as_ref().map_or("", |undo| undo.input.as_str());
-        let (got_row, most_row) = (kept_bytes(&text) + kept_bytes(undo), MAX_KEPT_BYTES);
+        let (got_row, most_row) = (kept_bytes(text) + kept_bytes(undo), MAX_KEPT_BYTES);
         if got_row > most_row {
             let message = format!(
                 "the outcome of step {id} takes {got_row} bytes on record, with its quotes and line breaks escaped; a record can have {most_row}"
@@ -208,7 +243,7 @@ impl Engine {
             );
             return Err(Failure::terminal("state_too_large", message));
         }
-        Ok(text)
+        Ok(())
     }
 
     fn settle(&self, outcome: Outcome, tries: u32) -> Outcome {
@@ -246,6 +281,17 @@ pub(super) const MAX_KEPT_BYTES: usize = limits::MAX_ROW_BYTES - (8 << 10);
 pub(super) fn kept_bytes(text: &str) -> usize {
     let escaped = text.bytes().filter(|b| matches!(b, b'"' | b'\\')).count();
     text.len() + escaped
+}
+
+/// An intent whose work has not begun: dropped, it is taken back.
+struct Intended<'a>(&'a Engine, Option<Open>);
+
+impl Drop for Intended<'_> {
+    fn drop(&mut self) {
+        if let Some(open) = self.1.take() {
+            self.0.not_begun(open, false);
+        }
+    }
 }
 
 /// The failure as that of this step.

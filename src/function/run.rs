@@ -345,7 +345,10 @@ impl Run {
 pub(super) fn size_of_record(record: &StepRecord) -> usize {
     let outcome = match &record.outcome {
         Outcome::Value(text) => text.len(),
-        Outcome::Failed(failure) => failure.message.len(),
+        Outcome::Failed(failure) => {
+            let answer = failure.answer.as_ref().map_or(0, |a| a.body.len());
+            failure.message.len() + answer
+        }
         Outcome::Open(_) => 0,
     };
     outcome + record.undo.as_ref().map_or(0, |undo| undo.input.len())

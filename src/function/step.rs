@@ -67,7 +67,10 @@ impl<T: Serialize + DeserializeOwned + 'static> Step<T> {
             name: name.to_owned(),
             work: Rc::new(move |scope| {
                 let work = work(scope);
-                Box::pin(async move { to_json(&work.await?) })
+                Box::pin(async move {
+                    // What has no JSON form has happened all the same.
+                    to_json(&work.await?).map_err(Failure::with_unknown_effect)
+                })
             }),
             retry: Retry::none(),
             timeout_ms: None,

@@ -20,18 +20,10 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
     if lease::check(&task, &finish.proof, moment) == Proven::Stale {
         return Transition::unchanged(Reply::Stale(Standing::of(&task)));
     }
-    if let (Some(ending), Some(lease)) = (&task.ending, &task.lease)
-        && ending.is_after(lease)
-    {
+    if is_late(&task) {
         // It ran the function, and nobody has begun to undo: a success still counts.
         if !matches!(finish.verdict, Verdict::Succeeded(_)) {
-            // What it has done is undone with the rest.
-            let fresh = journal::fresh(finish.steps, &finish.known, finish.proof.fence, moment);
-            let reply = Reply::Stale(Standing::of(&task));
-            return Transition {
-                effects: fresh.effects,
-                ..Transition::unchanged(reply)
-            };
+            return late(&task, finish, moment);
         }
         task.ending = None;
     }
@@ -89,6 +81,21 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
     }
     let reply = ended(&task);
     Transition::put(task, effects, reply)
+}
+
+/// True if compensation began after the lease had been lost, and nobody has claimed since.
+fn is_late(task: &Task) -> bool {
+    let both = task.ending.as_ref().zip(task.lease.as_ref());
+    both.is_some_and(|(ending, lease)| ending.is_after(lease))
+}
+
+/// Too late to say how the function ended; what it has done is undone with the rest.
+fn late(task: &Task, finish: Finish, moment: &Moment) -> Transition {
+    let fresh = journal::fresh(finish.steps, &finish.known, finish.proof.fence, moment);
+    Transition {
+        effects: fresh.effects,
+        ..Transition::unchanged(Reply::Stale(Standing::of(task)))
+    }
 }
 
 /// What a slice is told that has reported its end: where the task stands, or that it goes on.

@@ -46,7 +46,7 @@ pub enum Outcome {
     /// JSON text, its digits as written.
     Value(String),
     /// The step's final failure.
-    Failed(Failure),
+    Failed(#[serde(with = "super::whole")] Failure),
     /// No outcome yet: it has begun.
     Open(Box<Open>),
 }

@@ -37,6 +37,7 @@ mod summary;
 mod suspend;
 mod task;
 mod waits;
+mod whole;
 
 pub use effect::{Effect, Next, Reply, Transition};
 pub use ending::{Cancel, Ending, EndsAs, NotUndone, Undone};

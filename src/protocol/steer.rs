@@ -90,7 +90,9 @@ fn planned(task: Task, mut plan: Plan, effects: Vec<Effect>) -> Transition {
 }
 
 /// Runs a failed task again.
-fn again(mut task: Task, retry: Retry, moment: &Moment) -> Transition {
+fn again(mut task: Task, mut retry: Retry, moment: &Moment) -> Transition {
+    // What was undone is done anew: with its old key a service would only say what it once did.
+    retry.same_keys &= task.undone.is_none();
     let Some(from) = begins_with(&task, &retry) else {
         return Transition::unchanged(Reply::NoSuchStep);
     };

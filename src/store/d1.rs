@@ -208,9 +208,11 @@ pub fn tombstone(task: &Task, version: Version, now_ms: u64) -> Vec<Statement> {
 const INSERT_CHECKPOINT: &str = "
 INSERT INTO checkpoints (task_id, generation, step, place, fence, tries, at_ms, failed, outcome)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-ON CONFLICT (task_id, generation, step) DO NOTHING";
+ON CONFLICT (task_id, generation, step) DO UPDATE SET place = excluded.place, fence = excluded.fence,
+  tries = excluded.tries, at_ms = excluded.at_ms, failed = excluded.failed, outcome = excluded.outcome
+WHERE (excluded.fence, excluded.place) > (checkpoints.fence, checkpoints.place)";
 
-/// Writes one record of a journal, once.
+/// Writes one record of a journal, once; a later one of a step that was opened again replaces it.
 pub fn checkpoint(task: &Task, record: &StepRecord) -> Statement {
     let (failed, outcome) = match &record.outcome {
         Outcome::Value(text) => (false, text.clone()),

@@ -4,7 +4,7 @@ use super::author::{body, by_path, input, post, run, started, urls};
 use onceward::function::{Ctx, Failure, FetchError, Function, Retry, StepScope, Undo};
 use onceward::protocol::{State, Waiting};
 use onceward::testing::{Bench, Reaction, Sent};
-use onceward::types::Policy;
+use onceward::types::{Answer, Policy};
 use std::future::IntoFuture as _;
 
 fn state(bench: &Bench) -> State {
@@ -110,6 +110,96 @@ fn an_undo_input_that_no_row_can_hold_is_refused_before_the_step() {
 }
 
 #[test]
+fn an_outcome_that_cannot_be_kept_is_undone_as_unknown() {
+    let function = Function::new("large", |ctx: Ctx, (): ()| async move {
+        ctx.step_scoped("charge", |scope: StepScope| async move {
+            scope.fetch(post("charge")).await?;
+            Ok("\\\"".repeat(300_000))
+        })
+        .undo("refund", &())
+        .await
+    })
+    .undo_unknown(
+        "refund",
+        |scope: StepScope, _: Undo<(), String>| async move {
+            scope.fetch(post("refund")).await.map(drop)
+        },
+    );
+    let bench = run(Bench::new(function));
+    let failure = bench.task("k").expect("a task").failure.expect("a failure");
+    assert_eq!(failure.code, "outcome_too_large");
+    assert_eq!(urls(&bench), ["charge", "refund"]);
+}
+
+#[test]
+fn the_answer_of_a_failed_step_survives_a_suspension() {
+    let function = Function::new("declined", |ctx: Ctx, (): ()| async move {
+        let paid = ctx.step("pay", || async {
+            let answer = Answer::json(402, &serde_json::json!({"why": "no money"}));
+            Err::<(), _>(Failure::terminal("declined", "no").with_answer(answer))
+        });
+        let paid = paid.await;
+        ctx.sleep("nap", 60_000).await?;
+        paid
+    });
+    let bench = run(Bench::new(function));
+    assert_eq!(state(&bench), State::Failed { resumable: false });
+    assert_eq!(body(&bench), r#"{"why":"no money"}"#);
+}
+
+#[test]
+fn a_branch_that_was_left_does_not_go_on_when_it_is_replayed() {
+    let function = Function::new("left", |ctx: Ctx, (): ()| async move {
+        let (left, right) = (ctx.branch("l"), ctx.branch("r"));
+        let long = async {
+            for name in ["s1", "s2", "s3"] {
+                left.fetch(name, post(name)).await?;
+            }
+            Ok(())
+        };
+        let short = async { right.fetch("no", post("no")).await.map(drop) };
+        let ended: Result<_, Failure> = futures::try_join!(long, short);
+        ctx.sleep("nap", 60_000).await?;
+        Ok(ended.is_err())
+    });
+    let bench = Bench::new(function).outside(|sent| {
+        let refused = sent.request.url.ends_with("no");
+        let slow = sent.request.url.ends_with("s2");
+        let ms = if slow {
+            2_000
+        } else if refused {
+            500
+        } else {
+            10
+        };
+        Reaction::status(if refused { 404 } else { 200 }).after_ms(ms)
+    });
+    let bench = run(bench);
+    assert_eq!(body(&bench), "true");
+    assert_eq!(urls(&bench).len(), 3, "{:?}", urls(&bench));
+    assert_eq!(count(&bench, "s3"), 0);
+}
+
+#[test]
+fn an_intent_that_nothing_came_of_is_not_undone() {
+    let function = Function::new("left", |ctx: Ctx, (): ()| async move {
+        let charge = ctx.fetch("charge", post("charge")).undo("refund", &());
+        let refused = async { Err::<(), _>(Failure::terminal("no", "no")) };
+        futures::try_join!(charge.into_future(), refused)?;
+        Ok(())
+    })
+    .undo(
+        "refund",
+        |_: StepScope, _: Undo<(), serde_json::Value>| async move { Ok(()) },
+    );
+    let bench = run(Bench::new(function));
+    let task = bench.task("k").expect("a task");
+    assert_eq!(task.state, State::Failed { resumable: false });
+    assert!(task.undone.is_none(), "{:?}", task.undone);
+    assert!(urls(&bench).is_empty());
+}
+
+#[test]
 fn addresses_of_signals_are_new_after_starting_over() {
     let function = Function::new("links", |ctx: Ctx, seen: Vec<String>| async move {
         let mut seen = seen;
@@ -208,13 +298,14 @@ fn another_kind_in_one_branch_parks_whatever_happens_beside() {
     };
     // `b` is met behind the new `c`, which is in doubt until then; or the other branch just fails.
     let doubted = Function::new("beside", |ctx: Ctx, (): ()| async move {
-        let (l, r) = (ctx.branch("l"), ctx.branch("r"));
-        let a = l.sleep("a", 5);
-        let c = r.fetch("c", post("c")).into_future();
-        let b = r.fetch("b", post("b")).into_future();
-        let (a, c, b) = futures::join!(a, c, b);
-        (a?, c?, b?);
-        Ok(())
+        let (left, right) = (ctx.branch("l"), ctx.branch("r"));
+        let a = left.sleep("a", 5);
+        let c = right.fetch("c", post("c")).into_future();
+        let b = right.fetch("b", post("b")).into_future();
+        let ended = futures::join!(a, c, b);
+        ended.0?;
+        ended.1?;
+        ended.2.map(drop)
     });
     let failing = Function::new("beside", |ctx: Ctx, (): ()| async move {
         let a = ctx.branch("l");

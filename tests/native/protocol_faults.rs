@@ -6,7 +6,9 @@ use crate::protocol_fixture::{
     signal_wait, step, terminal, undoable,
 };
 use onceward::limits::{CELLS_AT_A_TIME, JOURNAL_PAGE_BYTES};
-use onceward::protocol::{Debt, EndsAs, Open, Outcome, Reply, State, StepRecord, Waiting};
+use onceward::protocol::{
+    Debt, EndsAs, Open, Outcome, Reply, Retry, State, StepRecord, Verdict, Waiting,
+};
 use onceward::store::cells::{CellError, Cells, MemoryCells};
 use onceward::store::journal::{Purpose, page};
 use onceward::types::{StepId, TaskKey};
@@ -108,6 +110,28 @@ fn what_is_settled_is_undone_even_if_the_end_tells_it_again() {
         State::Suspended(Waiting::Ready)
     ));
     assert!(object.task().ending.is_some());
+}
+
+#[test]
+fn what_was_undone_is_done_again_with_new_keys_whoever_wants_the_old() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    object.record(T0, &first.proof, vec![done("charge")]);
+    object.finish(T0 + 1, "f", &first.proof, terminal());
+    let undoing = object.claimed(T0 + 2, "u");
+    object.finish(T0 + 3, "g", &undoing.proof, Verdict::Undone(Vec::new()));
+    let before = object.task().key_generation;
+    let retry = Retry {
+        op: "again".to_owned(),
+        same_keys: true,
+        ..Retry::default()
+    };
+    let out = object.retry(T0 + 4, retry);
+    let Reply::Planned(plan) = &out.reply else {
+        panic!("{:?}", out.reply);
+    };
+    assert!(plan.new_keys);
+    assert!(object.task().key_generation > before);
 }
 
 /// Cells that note how many bytes one list had at most.

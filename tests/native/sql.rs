@@ -426,6 +426,25 @@ fn with_checkpoints(db: &Connection, task: &Task, count: u32) {
 }
 
 #[test]
+fn the_outcome_of_a_step_that_was_tried_again_replaces_its_failure() {
+    let (db, task) = (database(), begun("again", NOW));
+    let record = |fence: u64, outcome: Outcome| StepRecord {
+        fence,
+        ..StepRecord::new(StepId::new("", "s", 0), outcome)
+    };
+    let failed = record(1, Outcome::Failed(Failure::retryable("busy", "no")));
+    let done = record(2, Outcome::Value("7".into()));
+    assert_eq!(run(&db, &d1::checkpoint(&task, &failed)), 1);
+    assert_eq!(run(&db, &d1::checkpoint(&task, &done)), 1);
+    // A flush that comes late changes nothing.
+    assert_eq!(run(&db, &d1::checkpoint(&task, &failed)), 0);
+    assert_eq!(
+        count(&db, "SELECT count(*) FROM checkpoints WHERE failed = 0"),
+        1
+    );
+}
+
+#[test]
 fn the_cleaner_takes_the_dead_in_pieces_and_leaves_the_living() {
     let db = database();
     let grace = limits::ORPHAN_GRACE_MS;
