@@ -313,8 +313,7 @@ fn after_a_retryable_error_and_its_undo_the_next_delivery_starts_over() {
 #[test]
 fn what_could_not_be_undone_is_named_and_no_delivery_starts_over() {
     let (mut object, _) = failed(true);
-    let task = object.task.as_mut().expect("a task");
-    task.attempts = limits::MAX_ATTEMPTS;
+    object.task.as_mut().expect("a task").attempts = undo_attempts();
     // The last lease of undoing is lost, and a delivery is the first to notice.
     let out = object.begin(T0 + 3 + LEASE, "again");
     assert!(matches!(out.reply, Reply::Stands(_)), "{:?}", out.reply);
