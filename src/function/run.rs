@@ -121,7 +121,8 @@ impl Run {
             policy: claimed.policy.clone(),
             handlers,
             started_ms,
-            object_ms: Cell::new((claimed.now_ms, started_ms)),
+            // Told some time before now: what is made of it is never ahead of the object.
+            object_ms: Cell::new((claimed.now_ms, host.now_ms())),
             loose: journal.iter().filter_map(loose).collect(),
             journal: RefCell::new(journal.into_iter().map(|r| (r.id.clone(), r)).collect()),
             undoable: RefCell::new(undoable),
