@@ -111,6 +111,7 @@ impl Run {
         cursor: Option<Cursor>,
     ) -> Self {
         let (task_id, claimed, started_ms) = slice;
+        let told_ms = host.now_ms();
         let (undoable, journal): (Vec<_>, Vec<_>) = journal
             .into_iter()
             .partition(|r| claimed.undoing && r.kind != Kind::Undo);
@@ -122,7 +123,7 @@ impl Run {
             handlers,
             started_ms,
             // Told some time before now: what is made of it is never ahead of the object.
-            object_ms: Cell::new((claimed.now_ms, host.now_ms())),
+            object_ms: Cell::new((claimed.now_ms, told_ms)),
             loose: journal.iter().filter_map(loose).collect(),
             journal: RefCell::new(journal.into_iter().map(|r| (r.id.clone(), r)).collect()),
             undoable: RefCell::new(undoable),
