@@ -163,12 +163,13 @@ fn waiting_is_disturbed_at_every_point() {
     };
     for timeout in ["null", "3600000"] {
         let tried = Crashes::of(waiter())
+            .failing()
             .script(send)
             .everywhere(&input(timeout));
         assert!(tried.runs > 10, "{tried:?}");
     }
-    Crashes::of(sleeper()).everywhere(&input("5000"));
-    Crashes::of(sleeper()).everywhere(&input("500"));
+    Crashes::of(sleeper()).failing().everywhere(&input("5000"));
+    Crashes::of(sleeper()).failing().everywhere(&input("500"));
 }
 
 /// Imports as many pages as the input says.
@@ -223,12 +224,16 @@ fn saved_progress_is_gone_on_from_and_not_replayed() {
 
 #[test]
 fn progress_survives_every_disturbance() {
-    Crashes::of(importer(Policy::default())).everywhere(&input("4"));
+    Crashes::of(importer(Policy::default()))
+        .failing()
+        .everywhere(&input("4"));
     let policy = Policy {
         steps_per_slice: 2,
         ..Policy::default()
     };
-    Crashes::of(importer(policy)).everywhere(&input("4"));
+    Crashes::of(importer(policy))
+        .failing()
+        .everywhere(&input("4"));
 }
 
 #[test]

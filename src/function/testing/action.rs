@@ -49,6 +49,10 @@ pub(super) enum Fault {
     LoseReply,
     /// It arrives twice.
     Double,
+    /// The other side is slow: what runs beside it ends first.
+    Slow,
+    /// The other side is busy: 503, and nothing was done.
+    Busy,
 }
 
 /// An action that was taken.
@@ -128,6 +132,13 @@ impl Reaction {
             after_ms: 0,
             result: Err(error),
         }
+    }
+
+    /// Comes later than it would.
+    #[must_use]
+    pub(super) fn later_ms(mut self, ms: u64) -> Self {
+        self.after_ms += ms;
+        self
     }
 
     /// Comes after a while.

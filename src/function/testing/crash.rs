@@ -24,8 +24,9 @@ pub struct Tried {
 }
 
 /// Runs a function undisturbed, then once for every action of that run and every fault: a crash
-/// before it, a crash after it, its reply lost, its message doubled. After a crash the lease runs
-/// out and the alarm goes on. What objects tell each other is disturbed as well.
+/// before it, a crash after it, its reply lost, its message doubled; requests are answered late as
+/// well, so that what runs beside them ends first. After a crash the lease runs out and the alarm goes
+/// on. What objects tell each other is disturbed as well.
 ///
 /// ```
 /// use onceward::function::{Ctx, Failure, Function};
@@ -46,6 +47,7 @@ pub struct Crashes {
     others: Vec<Function>,
     outside: Rc<dyn Fn(&Sent) -> Reaction>,
     script: Rc<dyn Fn(&mut Bench)>,
+    busy: bool,
 }
 
 impl Crashes {
@@ -56,7 +58,15 @@ impl Crashes {
             others: Vec::new(),
             outside: Rc::new(|_| Reaction::status(200)),
             script: Rc::new(|_| {}),
+            busy: false,
         }
+    }
+
+    /// Has every request fail once as well: 503, and nothing was done. For functions that leave such
+    /// failures to their retries and attempts; one that handles them goes another way, and rightly so.
+    pub fn failing(mut self) -> Self {
+        self.busy = true;
+        self
     }
 
     /// Adds a function that it begins.
@@ -96,7 +106,7 @@ impl Crashes {
         let points = clean.points.clone();
         let mut runs = 0;
         for point in &points {
-            for fault in faults(point.action) {
+            for fault in faults(point.action, self.busy) {
                 let at = format!("{fault:?} at {:?} {}", point.action, point.nth);
                 let bench = self.bench().plan(*point, fault);
                 self.run(&at, bench, input, Some((&clean, *point, fault)));
@@ -203,10 +213,18 @@ pub fn crash_everywhere_with(
         .everywhere(input)
 }
 
-fn faults(action: Action) -> Vec<Fault> {
+fn faults(action: Action, busy: bool) -> Vec<Fault> {
     match action {
         // A broken connection is a failure that a function may meet in its own way.
-        Action::Fetch => vec![Fault::CrashBefore, Fault::CrashAfter],
+        Action::Fetch if busy => {
+            vec![
+                Fault::CrashBefore,
+                Fault::CrashAfter,
+                Fault::Slow,
+                Fault::Busy,
+            ]
+        }
+        Action::Fetch => vec![Fault::CrashBefore, Fault::CrashAfter, Fault::Slow],
         Action::Claim
         | Action::Record
         | Action::Suspend

@@ -34,7 +34,9 @@ pub(super) async fn pay(world: Rc<World>, id: TaskId, debt: Debt) {
     let heard = match fault {
         Some(Fault::CrashAfter) => return,
         Some(Fault::LoseReply) => Event::DebtFailed,
-        Some(Fault::CrashBefore | Fault::Double) | None => Event::DebtPaid(debt),
+        Some(Fault::CrashBefore | Fault::Double | Fault::Slow | Fault::Busy) | None => {
+            Event::DebtPaid(debt)
+        }
     };
     world.tell(id, heard);
 }

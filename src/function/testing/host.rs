@@ -1,6 +1,6 @@
 //! The host of one slice on the bench.
 
-use super::action::{Action, Fault};
+use super::action::{Action, Fault, Reaction};
 use super::world::World;
 use crate::function::{
     CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse, outcome_of,
@@ -18,6 +18,8 @@ const OUTSIDE_WAY_MS: u64 = 1;
 /// One way between a slice and an object, or two objects. Longer than the way out, so that an effect that doesn't
 /// wait for the record before it overtakes it, and a crash shows that.
 pub(super) const OBJECT_WAY_MS: u64 = 2;
+/// How much later an answer comes from a side that is slow: less than any timeout.
+const SLOW_MS: u64 = 1_500;
 /// A message without a reply is sent again after this.
 const RESEND_MS: u64 = 500;
 
@@ -71,7 +73,7 @@ impl TestHost {
                 self.world.clock.sleep(RESEND_MS).await;
                 reply = act(&self.world);
             }
-            Some(Fault::CrashBefore) | None => {}
+            Some(Fault::CrashBefore | Fault::Slow | Fault::Busy) | None => {}
         }
         self.world.clock.sleep(OBJECT_WAY_MS).await;
         reply
@@ -127,14 +129,18 @@ impl TestHost {
     async fn fetched(&self, request: OutRequest) -> Result<OutResponse, FetchError> {
         let fault = self.enter(Action::Fetch).await;
         self.world.clock.sleep(OUTSIDE_WAY_MS).await;
-        let reaction = self.world.send_out(self.id, request);
+        let mut reaction = match fault {
+            Some(Fault::Busy) => Reaction::status(503),
+            _ => self.world.send_out(self.id, request),
+        };
         match fault {
+            Some(Fault::Slow) => reaction = reaction.later_ms(SLOW_MS),
             Some(Fault::CrashAfter) => self.die::<()>().await,
             Some(Fault::LoseReply) => {
                 let text = "the connection broke before the response was there";
                 return Err(FetchError::Network(text.to_owned()));
             }
-            Some(Fault::CrashBefore | Fault::Double) | None => {}
+            Some(Fault::CrashBefore | Fault::Double | Fault::Busy) | None => {}
         }
         self.world
             .clock
