@@ -24,6 +24,7 @@ mod d1_faults;
 mod deletion;
 mod durable_kills;
 mod expiry;
+mod family;
 mod keys;
 mod listing;
 mod long_steps;
