@@ -1,0 +1,225 @@
+//! The task machine under a model checker: the real `protocol::handle`, every order of what can happen
+//! within a bound. `make model` looks further; `docs/proof.md` says what this proves and what not.
+
+mod events;
+mod machine;
+mod monitor;
+mod mutants;
+mod object;
+mod settle;
+mod sights;
+mod slices;
+mod world;
+
+use machine::Bound;
+use mutants::Mutant;
+use object::Setting;
+use sights::Sights;
+use stateright::{Checker, HasDiscoveries, Model};
+use world::Left;
+
+/// The bounds: what each is about, and how much of everything may happen in it. `wide`: `make model`.
+fn bounds(mutant: Option<Mutant>, wide: bool, sights: &Sights) -> Vec<(&'static str, Bound)> {
+    let plain = Setting {
+        mutant,
+        undo: false,
+        waits: false,
+        d1: false,
+        sights: sights.clone(),
+    };
+    let undo = Setting {
+        undo: true,
+        ..plain.clone()
+    };
+    let waits = Setting {
+        waits: true,
+        ..plain.clone()
+    };
+    let d1 = Setting {
+        d1: true,
+        ..plain.clone()
+    };
+    let more = u8::from(wide);
+    let none = Left {
+        same: 1,
+        ticks: 2,
+        ..Left::default()
+    };
+    let all = [
+        (
+            "slices: crashed and doubled",
+            &plain,
+            Left {
+                same: 1 + more,
+                other: 1,
+                crash: more,
+                double: 1,
+                ticks: 1 + more,
+                ..none
+            },
+        ),
+        (
+            "attempts: failures, suspensions, lost leases",
+            &plain,
+            Left {
+                same: 1 + more,
+                fail: 1,
+                suspend: 1,
+                double: 1,
+                ticks: 2 + more,
+                ..none
+            },
+        ),
+        (
+            "clock: steps back; alarm early, twice, lost",
+            &plain,
+            Left {
+                same: 1 + more,
+                alarm: 1,
+                back: 1,
+                crash: 1,
+                ..none
+            },
+        ),
+        (
+            "retention: late writes to D1, the key used again",
+            &d1,
+            Left {
+                same: 2,
+                late: 1,
+                back: more,
+                ..none
+            },
+        ),
+        (
+            "old slices beside a new task",
+            &plain,
+            Left {
+                same: 2,
+                double: 1 + more,
+                delete: 1,
+                ticks: more,
+                ..none
+            },
+        ),
+        (
+            "cancel and undo",
+            &undo,
+            Left {
+                cancel: 1,
+                fatal: 1,
+                crash: 1,
+                ..none
+            },
+        ),
+        (
+            "signal",
+            &waits,
+            Left {
+                signal: 1 + more,
+                double: more,
+                crash: 1,
+                ..none
+            },
+        ),
+    ];
+    let bound = |(name, setting, left): (_, &Setting, Left)| {
+        let setting = setting.clone();
+        (name, Bound { left, setting })
+    };
+    all.into_iter().map(bound).collect()
+}
+
+fn threads() -> usize {
+    std::env::var("ONCEWARD_MODEL_THREADS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(1)
+}
+
+#[test]
+fn the_machine_keeps_its_promises() {
+    let sights = Sights::default();
+    let only = std::env::var("ONCEWARD_MODEL_ONLY").unwrap_or_default();
+    let wide = std::env::var_os("ONCEWARD_MODEL_WIDE").is_some();
+    for (name, bound) in bounds(None, wide, &sights) {
+        if !name.starts_with(&only) {
+            continue;
+        }
+        let checker = bound
+            .checker()
+            .threads(threads())
+            .finish_when(HasDiscoveries::AnyFailures)
+            .spawn_bfs()
+            .join();
+        println!(
+            "{name}: {} states, {} transitions, depth {}",
+            checker.unique_state_count(),
+            checker.state_count(),
+            checker.max_depth()
+        );
+        for (property, path) in checker.discoveries() {
+            println!("broken: {property}");
+            for (_, act) in path.clone().into_vec() {
+                println!("  {act:?}");
+            }
+            println!("{:#?}", path.last_state());
+        }
+        assert!(checker.discoveries().is_empty(), "{name}");
+        assert!(checker.is_done(), "{name}: not explored to its end");
+        assert!(
+            checker.unique_state_count() > 400,
+            "{name}: hardly anything happened"
+        );
+    }
+    for sight in sights::ALL {
+        println!(
+            "{} {sight:?}",
+            if sights.has(sight) {
+                "met    "
+            } else {
+                "NOT MET"
+            }
+        );
+    }
+    let missing: Vec<_> = sights::ALL
+        .into_iter()
+        .filter(|s| !sights.has(*s))
+        .collect();
+    assert!(
+        !only.is_empty() || missing.is_empty(),
+        "never met: {missing:?}"
+    );
+}
+
+#[test]
+fn every_mutant_is_noticed() {
+    let mut missed = Vec::new();
+    for (mutant, scene, by) in mutants::ALL {
+        let mut killed = ("NOT NOTICED", "", 0);
+        for wide in [false, true] {
+            let bounds = bounds(Some(mutant), wide, &Sights::default());
+            let mut found = bounds
+                .into_iter()
+                .filter(|(name, _)| name.starts_with(scene));
+            let (name, bound) = found.next().expect("a bound of this name");
+            let checker = bound
+                .checker()
+                .threads(threads())
+                .finish_when(HasDiscoveries::AnyFailures)
+                .spawn_bfs()
+                .join();
+            if let Some((property, path)) = checker.discoveries().into_iter().next() {
+                killed = (property, name, path.into_vec().len() - 1);
+                break;
+            }
+        }
+        let (property, name, steps) = killed;
+        let mutant = format!("{mutant:?}");
+        println!("| {mutant:<16} | {property:<33} | {steps:>2} | {name} |");
+        if !by.contains(&property) {
+            missed.push(format!("{mutant}: {property}, not {by:?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
