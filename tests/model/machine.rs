@@ -317,6 +317,7 @@ impl Model for Bound {
             m::WISH,
             m::UNDONE
         ];
+        all.push(Property::always(m::ALONE, |_, w| m::acts_alone(w)));
         all.push(Property::always(m::ALARM, |_, w| m::has_alarm(w)));
         all.push(Property::always(m::PROJECTED, |_, w| m::is_projected(w)));
         all.push(Property::always(m::BURIED, |_, w| m::is_buried(w)));

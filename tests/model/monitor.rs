@@ -1,12 +1,13 @@
 //! The guarantees, watched from outside: what the machine says is held against what was said before.
 
-use crate::world::{MAX_ATTEMPTS, World, number};
+use crate::world::{MAX_ATTEMPTS, TICK, World, number};
 use onceward::protocol::{
     Effect, Event, Next, Outcome, Proof, Reply, State, Task, Transition, Version,
 };
 use onceward::types::FailureKind;
 
 pub const LEASE: &str = "G1 one valid lease";
+pub const ALONE: &str = "G6 two slices never act at once";
 pub const TICKET: &str = "G1 a ticket is claimed once";
 pub const STALE: &str = "G1 what is stale changes nothing";
 pub const RECORD: &str = "G2 a recorded outcome stays";
@@ -39,14 +40,10 @@ fn claims(world: &mut World, before: Option<&Task>, event: &Event, out: &Transit
     let (Reply::Claimed(claimed), Next::Put(_)) = (&out.reply, &out.next) else {
         return;
     };
-    let lease = before.and_then(|t| t.lease.as_ref());
-    // The lease that was given last is the one of the holder, whatever the row says of it.
-    let last = before.filter(|_| world.held).and_then(|t| t.lease.as_ref());
-    let valid = last.is_some_and(|l| number(&l.token) == world.leases && ms < l.ends_ms);
-    let alive = before.is_some_and(|t| matches!(t.state, State::Running));
-    if valid && lease.is_some() && alive {
+    if before.is_some() && world.held && ms < world.until {
         world.broke(LEASE);
     }
+    world.until = ms + TICK;
     if let Event::Claim(claim) = event {
         let bit = 1 << number(&claim.ticket).min(63);
         if world.used & bit != 0 {
@@ -224,6 +221,15 @@ pub fn repeated(world: &mut World, lease: u8, reply: &Reply) {
     {
         world.broke(REPEAT);
     }
+}
+
+/// G1, G6: never do two slices act at a time, each by its own clock.
+pub fn acts_alone(world: &World) -> bool {
+    let acting = world
+        .slices
+        .iter()
+        .filter(|s| !s.waits && world.real < s.until);
+    acting.count() <= 1
 }
 
 /// G4: what is stored has an alarm, unless only a signal or an operator makes it go on.

@@ -2,8 +2,10 @@
 //! or what it says. The model must notice each.
 
 use crate::monitor as m;
-use crate::world::World;
-use onceward::protocol::{Event, Moment, Next, Proof, Reply, Task, Transition, Version, handle};
+use crate::world::{TICK, World};
+use onceward::protocol::{
+    Effect, Event, Moment, Next, Proof, Reply, State, Task, Transition, Version, handle,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutant {
@@ -17,6 +19,10 @@ pub enum Mutant {
     AnyTicket,
     /// A claim leaves the ticket where it is.
     TicketStays,
+    /// A delivery takes a success for a failure that can be resumed.
+    FinalIsRevived,
+    /// A claim comes without what is recorded.
+    JournalHidden,
     /// No fingerprint is compared.
     AnyBody,
     /// A finish that was carried out is not known again.
@@ -37,35 +43,37 @@ pub enum Mutant {
     NoAttempts,
     /// No alarm is set.
     NoAlarm,
+    /// An alarm that rings moves nothing on.
+    AlarmIdle,
     /// A finish does not see the wish of an operator.
     NoCancel,
     /// What can be undone is not looked up.
     NothingToUndo,
 }
 
-/// Each with the bound that is searched for it, and the properties that may notice it first.
-pub const ALL: [(Mutant, &str, &[&str]); 17] = [
-    (Mutant::AnyProof, "slices", &[m::STALE]),
-    (Mutant::AnyToken, "old slices", &[m::STALE]),
-    (Mutant::LeaseNotHeld, "clock", &[m::LEASE]),
-    (Mutant::AnyTicket, "slices", &[m::TICKET]),
-    (Mutant::TicketStays, "slices", &[m::TICKET, m::LEASE]),
-    (Mutant::AnyBody, "slices", &[m::ANSWER]),
-    (Mutant::FinishUnknown, "slices", &[m::REPEAT]),
-    (Mutant::SuspendUnknown, "attempts", &[m::REPEAT]),
-    (Mutant::LastOutcomeWins, "slices", &[m::RECORD]),
-    (Mutant::FlagForVersion, "retention", &[m::PROJECTED]),
-    (
-        Mutant::OlderRowWins,
-        "retention",
-        &[m::BURIED, m::PROJECTED],
-    ),
-    (Mutant::AnyTombstone, "retention", &[m::LIVING, m::BURIED]),
-    (Mutant::DeletesTheLiving, "retention", &[m::LIVING]),
-    (Mutant::NoAttempts, "attempts", &[m::ATTEMPTS]),
-    (Mutant::NoAlarm, "clock", &[m::ALARM]),
-    (Mutant::NoCancel, "cancel", &[m::WISH]),
-    (Mutant::NothingToUndo, "cancel", &[m::UNDONE]),
+/// Each with the bound that is searched for it, and the property that must notice it. Every property
+/// is named here, so that none of them is idle.
+pub const ALL: [(Mutant, &str, &str); 20] = [
+    (Mutant::AnyProof, "slices", m::STALE),
+    (Mutant::AnyToken, "old slices", m::STALE),
+    (Mutant::LeaseNotHeld, "clock", m::LEASE),
+    (Mutant::AnyTicket, "slices", m::TICKET),
+    (Mutant::TicketStays, "slices", m::ALONE),
+    (Mutant::FinalIsRevived, "slices", m::FINAL),
+    (Mutant::JournalHidden, "slices", m::EFFECT),
+    (Mutant::AnyBody, "slices", m::ANSWER),
+    (Mutant::FinishUnknown, "slices", m::REPEAT),
+    (Mutant::SuspendUnknown, "attempts", m::REPEAT),
+    (Mutant::LastOutcomeWins, "slices", m::RECORD),
+    (Mutant::FlagForVersion, "retention", m::PROJECTED),
+    (Mutant::OlderRowWins, "retention", m::BURIED),
+    (Mutant::AnyTombstone, "retention", m::LIVING),
+    (Mutant::DeletesTheLiving, "retention", m::LIVING),
+    (Mutant::NoAttempts, "attempts", m::ATTEMPTS),
+    (Mutant::NoAlarm, "clock", m::ALARM),
+    (Mutant::AlarmIdle, "slices", m::ENDS),
+    (Mutant::NoCancel, "cancel", m::WISH),
+    (Mutant::NothingToUndo, "cancel", m::UNDONE),
 ];
 
 /// The machine, or what is left of it without one guard.
@@ -92,6 +100,14 @@ pub fn handle_as(
     {
         begin.fingerprint = None;
     }
+    if mutant == Mutant::AlarmIdle && matches!(event, Event::AlarmFired) {
+        let at_ms = moment.ms + TICK;
+        return Transition {
+            next: Next::Unchanged,
+            effects: vec![Effect::SetAlarm { at_ms }],
+            reply: Reply::Done,
+        };
+    }
     let acked = matches!(event, Event::TombstoneAcked(_));
     let mut out = handle(task, event, &moment);
     match mutant {
@@ -101,7 +117,7 @@ pub fn handle_as(
         }
         Mutant::NoAlarm => out
             .effects
-            .retain(|e| !matches!(e, onceward::protocol::Effect::SetAlarm { .. })),
+            .retain(|e| !matches!(e, Effect::SetAlarm { .. })),
         Mutant::TicketStays => {
             if let (Reply::Claimed(_), Next::Put(task)) = (&out.reply, &mut out.next) {
                 task.ticket = ticket;
@@ -144,6 +160,9 @@ fn blind(mutant: Mutant, task: &mut Task, event: &mut Event, moment: &Moment) {
             if let Some(ticket) = &task.ticket {
                 claim.ticket = ticket.token.clone();
             }
+        }
+        (Mutant::FinalIsRevived, Event::Begin(_)) if task.state == State::Succeeded => {
+            task.state = State::Failed { resumable: true };
         }
         (Mutant::FinishUnknown, Event::Finish(_)) => task.finish_op = None,
         (Mutant::SuspendUnknown, Event::Suspend(_)) => task.suspend_op = None,

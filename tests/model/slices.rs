@@ -1,6 +1,8 @@
 //! Slices: what they do next, and what they make of a reply. None of them stops by itself but by its
 //! own clock; a slice that is not asked any more is a zombie.
 
+use crate::monitor::EFFECT;
+use crate::mutants::Mutant;
 use crate::object::Setting;
 use crate::sights::Sight;
 use crate::world::{End, Message, Slice, Wire, World, number};
@@ -118,20 +120,20 @@ impl World {
         if self.slices.iter().any(|s| others(&s)) {
             setting.sights.saw(Sight::EffectRepeated);
         }
+        let generation = self.task.as_ref().map(|t| t.generation);
         let Some(slice) = self.slice(lease) else {
             return;
         };
         slice.did[step] = true;
-        let generation_holds = self.held && lease == self.leases;
-        if recorded && generation_holds {
-            self.broke("G3 no effect after its record");
+        if recorded && generation == Some(slice.generation) {
+            self.broke(EFFECT);
         }
     }
 
     /// A reply reaches whoever waits for it.
     pub fn hear(&mut self, setting: &Setting, wire: &Wire, reply: &Reply) {
         if let Reply::Claimed(claimed) = reply {
-            self.begins(wire, claimed);
+            self.begins(setting, wire, claimed);
             return;
         }
         let Some(lease) = wire.lease() else { return };
@@ -177,7 +179,7 @@ impl World {
         }
     }
 
-    fn begins(&mut self, wire: &Wire, claimed: &Claimed) {
+    fn begins(&mut self, setting: &Setting, wire: &Wire, claimed: &Claimed) {
         let lease = number(&claimed.proof.token);
         if self.slice(lease).is_some() {
             return;
@@ -185,8 +187,13 @@ impl World {
         let slice = Slice {
             lease,
             fence: claimed.proof.fence,
+            generation: claimed.generation,
             until: wire.sent + 1,
-            view: self.view(),
+            view: if setting.mutant == Some(Mutant::JournalHidden) {
+                [false; 3]
+            } else {
+                self.view()
+            },
             did: [false; 2],
             intent: false,
             asked: 0,

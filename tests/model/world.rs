@@ -100,6 +100,7 @@ pub struct Slice {
     /// The number of its lease.
     pub lease: u8,
     pub fence: u64,
+    pub generation: u64,
     /// It begins nothing from then on, by its own clock.
     pub until: u16,
     /// Outcomes that it knows to be recorded; the last one is the signal.
@@ -147,6 +148,8 @@ pub struct World {
     // What the monitors remember, apart from the machine.
     /// The last lease has not been ended by its holder.
     pub held: bool,
+    /// Until then nobody else may be given the task, by the object's clock.
+    pub until: u64,
     /// Tickets that were claimed.
     pub used: u64,
     /// The body that the task was accepted with.
@@ -182,6 +185,7 @@ impl World {
             tickets: 0,
             delivered: 0,
             held: false,
+            until: 0,
             used: 0,
             print: 0,
             barren: 0,
