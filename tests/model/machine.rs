@@ -56,7 +56,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    fn wires(&self, world: &World, acts: &mut Vec<Act>) {
+    fn wires(world: &World, acts: &mut Vec<Act>) {
         let left = &world.left;
         for wire in &world.wires {
             let wire = wire.clone();
@@ -117,7 +117,7 @@ impl Bound {
         let Some(event) = event(world, wire, setting.undo) else {
             return;
         };
-        let reply = world.apply(setting, event, cut);
+        let reply = world.apply(setting, &event, cut);
         if let (true, Some(lease)) = (wire.accepted, wire.lease()) {
             let ends = matches!(
                 wire.message,
@@ -230,7 +230,7 @@ impl Bound {
             }
             Act::Poke => {
                 world.alarm_lost = false;
-                world.apply(setting, Event::Poke, false);
+                world.apply(setting, &Event::Poke, false);
                 if world.alarm.is_some() {
                     setting.sights.saw(Sight::AlarmRestored);
                 }
@@ -250,11 +250,11 @@ impl Bound {
             Act::Cancel => {
                 world.left.cancel -= 1;
                 let op = "cancel".to_owned();
-                world.apply(setting, Event::Cancel { op }, false);
+                world.apply(setting, &Event::Cancel { op }, false);
             }
             Act::Signal => {
                 world.left.signal -= 1;
-                let reply = world.apply(setting, signal(world), false);
+                let reply = world.apply(setting, &signal(world), false);
                 let kept = matches!(reply, Reply::Signalled { repeated: false });
                 if kept && world.task.as_ref().is_some_and(|t| !t.unread.is_empty()) {
                     setting.sights.saw(Sight::SignalKept);
@@ -262,7 +262,7 @@ impl Bound {
             }
             Act::Delete => {
                 world.left.delete -= 1;
-                world.apply(setting, Event::Delete, false);
+                world.apply(setting, &Event::Delete, false);
             }
             _ => {}
         }
@@ -281,7 +281,7 @@ impl Model for Bound {
         if !world.broken.is_empty() {
             return;
         }
-        self.wires(world, acts);
+        Self::wires(world, acts);
         for slice in &world.slices {
             let works = world.works(&self.setting, slice).into_iter();
             acts.extend(works.map(|work| Act::Work(slice.clone(), work)));

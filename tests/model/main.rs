@@ -1,6 +1,7 @@
 //! The task machine under a model checker: the real `protocol::handle`, every order of what can happen
 //! within a bound. `make model` looks further; `docs/proof.md` says what this proves and what not.
 
+mod bounds;
 mod events;
 mod machine;
 mod monitor;
@@ -11,125 +12,10 @@ mod sights;
 mod slices;
 mod world;
 
-use machine::Bound;
-use mutants::Mutant;
-use object::Setting;
+use bounds::bounds;
 use sights::Sights;
 use stateright::{Checker, HasDiscoveries, Model};
 use std::collections::BTreeSet;
-use world::Left;
-
-/// The bounds: what each is about, and how much of everything may happen in it. `wide`: `make model`.
-fn bounds(mutant: Option<Mutant>, wide: bool, sights: &Sights) -> Vec<(&'static str, Bound)> {
-    let plain = Setting {
-        mutant,
-        undo: false,
-        waits: false,
-        d1: false,
-        sights: sights.clone(),
-    };
-    let undo = Setting {
-        undo: true,
-        ..plain.clone()
-    };
-    let waits = Setting {
-        waits: true,
-        ..plain.clone()
-    };
-    let d1 = Setting {
-        d1: true,
-        ..plain.clone()
-    };
-    let more = u8::from(wide);
-    let none = Left {
-        same: 1,
-        ticks: 2,
-        ..Left::default()
-    };
-    let all = [
-        (
-            "slices: crashed and doubled",
-            &plain,
-            Left {
-                same: 1 + more,
-                other: 1,
-                crash: more,
-                double: 1,
-                ticks: 1 + more,
-                ..none
-            },
-        ),
-        (
-            "attempts: failures, suspensions, lost leases",
-            &plain,
-            Left {
-                same: 1 + more,
-                fail: 1,
-                suspend: 1,
-                double: 1,
-                ticks: 2 + more,
-                ..none
-            },
-        ),
-        (
-            "clock: steps back; alarm early, twice, lost",
-            &plain,
-            Left {
-                same: 1 + more,
-                alarm: 1,
-                back: 1,
-                crash: 1,
-                ..none
-            },
-        ),
-        (
-            "retention: late writes to D1, the key used again",
-            &d1,
-            Left {
-                same: 2,
-                late: 1,
-                back: more,
-                ..none
-            },
-        ),
-        (
-            "old slices beside a new task",
-            &plain,
-            Left {
-                same: 2,
-                double: 1 + more,
-                delete: 1,
-                ticks: more,
-                ..none
-            },
-        ),
-        (
-            "cancel and undo",
-            &undo,
-            Left {
-                cancel: 1,
-                fatal: 1,
-                crash: 1,
-                ..none
-            },
-        ),
-        (
-            "signal",
-            &waits,
-            Left {
-                signal: 1 + more,
-                double: more,
-                crash: 1,
-                ..none
-            },
-        ),
-    ];
-    let bound = |(name, setting, left): (_, &Setting, Left)| {
-        let setting = setting.clone();
-        (name, Bound { left, setting })
-    };
-    all.into_iter().map(bound).collect()
-}
 
 fn threads() -> usize {
     std::env::var("ONCEWARD_MODEL_THREADS")

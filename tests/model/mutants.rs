@@ -57,9 +57,9 @@ pub const ALL: [(Mutant, &str, &str); 20] = [
     (Mutant::AnyProof, "slices", m::STALE),
     (Mutant::AnyToken, "old slices", m::STALE),
     (Mutant::LeaseNotHeld, "clock", m::LEASE),
-    (Mutant::AnyTicket, "slices", m::TICKET),
+    (Mutant::AnyTicket, "attempts", m::TICKET),
     (Mutant::TicketStays, "slices", m::ALONE),
-    (Mutant::FinalIsRevived, "slices", m::FINAL),
+    (Mutant::FinalIsRevived, "old slices", m::FINAL),
     (Mutant::JournalHidden, "slices", m::EFFECT),
     (Mutant::AnyBody, "slices", m::ANSWER),
     (Mutant::FinishUnknown, "slices", m::REPEAT),
@@ -80,9 +80,10 @@ pub const ALL: [(Mutant, &str, &str); 20] = [
 pub fn handle_as(
     mutant: Option<Mutant>,
     world: &World,
-    mut event: Event,
+    event: &Event,
     moment: &Moment,
 ) -> Transition {
+    let mut event = event.clone();
     let mut task = world.task.clone();
     let mut moment = moment.clone();
     let Some(mutant) = mutant else {

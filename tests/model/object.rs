@@ -44,9 +44,9 @@ impl World {
     }
 
     /// One event. `cut`: the object dies right after the commit.
-    pub fn apply(&mut self, setting: &Setting, event: Event, cut: bool) -> Reply {
+    pub fn apply(&mut self, setting: &Setting, event: &Event, cut: bool) -> Reply {
         self.floor = self.floor.max(self.clock());
-        let told = told(&event);
+        let told = told(event);
         let mut journal = self.journal.iter();
         let moment = Moment {
             ms: self.floor,
@@ -60,10 +60,10 @@ impl World {
                 .any(|r| r.is_undoable() && (r.outcome.is_settled() || !told.contains(&r.id))),
         };
         let before = self.task.clone();
-        let out = handle_as(setting.mutant, self, event.clone(), &moment);
+        let out = handle_as(setting.mutant, self, event, &moment);
         let seen = before.as_ref().map_or(0, |t| t.seen_ms);
-        setting.sights.watch(before.as_ref(), &event, &out);
-        monitor::watch(self, before.as_ref(), &event, &out, moment.ms.max(seen));
+        setting.sights.watch(before.as_ref(), event, &out);
+        monitor::watch(self, before.as_ref(), event, &out, moment.ms.max(seen));
         let by_alarm = matches!(event, Event::AlarmFired);
         for effect in &out.effects {
             self.write(effect);
@@ -134,10 +134,10 @@ impl World {
                 let Some(version) = self.task.as_ref().map(|t| t.version) else {
                     return;
                 };
-                self.to_d1(setting, Message::Flush(version));
+                self.tell_d1(setting, Message::Flush(version));
             }
             Effect::Forget { version } => {
-                self.to_d1(setting, Message::Tombstone(*version, by_alarm));
+                self.tell_d1(setting, Message::Tombstone(*version, by_alarm));
             }
             _ => {}
         }
@@ -150,7 +150,7 @@ impl World {
         self.send(Message::Claim { op, ticket }, 0);
     }
 
-    fn to_d1(&mut self, setting: &Setting, message: Message) {
+    fn tell_d1(&mut self, setting: &Setting, message: Message) {
         if setting.d1 {
             self.send(message, 0);
         } else {
@@ -176,10 +176,10 @@ impl World {
         match *message {
             Message::Flush(sent) if applied => {
                 let holds = self.upsert(setting, sent, false).version;
-                self.apply(setting, Event::Flushed { sent, holds }, cut);
+                self.apply(setting, &Event::Flushed { sent, holds }, cut);
             }
             Message::Flush(sent) => {
-                self.apply(setting, Event::FlushFailed { sent }, cut);
+                self.apply(setting, &Event::FlushFailed { sent }, cut);
             }
             Message::Tombstone(sent, _) if applied => {
                 let held = self.upsert(setting, sent, true);
@@ -189,11 +189,11 @@ impl World {
                     let holds = Some(held.version);
                     Event::TombstoneFailed { sent, holds }
                 };
-                self.apply(setting, event, cut);
+                self.apply(setting, &event, cut);
             }
             Message::Tombstone(sent, _) => {
                 let holds = None;
-                self.apply(setting, Event::TombstoneFailed { sent, holds }, cut);
+                self.apply(setting, &Event::TombstoneFailed { sent, holds }, cut);
             }
             _ => {}
         }

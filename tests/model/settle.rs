@@ -12,7 +12,7 @@ const ROUNDS: u32 = 60;
 /// Rings now. `cut`: the object dies after its commit.
 pub fn ring(world: &mut World, setting: &Setting, cut: bool) {
     world.alarm = None;
-    world.apply(setting, Event::AlarmFired, cut);
+    world.apply(setting, &Event::AlarmFired, cut);
 }
 
 pub fn ends(bound: &Bound, world: &World) -> bool {
@@ -29,7 +29,7 @@ pub fn ends(bound: &Bound, world: &World) -> bool {
     let unheard = bound.setting.d1 && world.alarm.is_none();
     if world.alarm_lost || unheard {
         world.alarm_lost = false;
-        world.apply(&bound.setting, Event::Poke, false);
+        world.apply(&bound.setting, &Event::Poke, false);
     }
     (0..ROUNDS).any(|_| round(bound, &mut world))
 }

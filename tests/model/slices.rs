@@ -151,7 +151,6 @@ impl World {
                 if let Message::Record { step, intent, .. } = &wire.message {
                     slice.intent |= *intent;
                     slice.view[*step] |= !*intent;
-                    slice.progressed |= !*intent;
                 }
                 if !winners.is_empty() {
                     slice.view = view;
@@ -197,7 +196,6 @@ impl World {
             did: [false; 2],
             intent: false,
             asked: 0,
-            progressed: false,
             waits: false,
             undoing: claimed.undoing,
             cancel: claimed.cancel,

@@ -95,6 +95,7 @@ pub struct Wire {
 }
 
 /// A slice that may still act. It dies by not acting any more.
+#[allow(clippy::struct_excessive_bools)] // each is independent of the others
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slice {
     /// The number of its lease.
@@ -109,7 +110,6 @@ pub struct Slice {
     pub did: [bool; 2],
     pub intent: bool,
     pub asked: u32,
-    pub progressed: bool,
     /// It waits for a reply.
     pub waits: bool,
     pub undoing: bool,
