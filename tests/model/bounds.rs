@@ -35,7 +35,6 @@ fn slices(more: u8, setting: &Setting) -> Vec<(&'static str, Bound)> {
         setting: setting.clone(),
     };
     let crashed = Left {
-        same: 1 + more,
         other: 1,
         crash: more,
         double: 1,
@@ -43,7 +42,6 @@ fn slices(more: u8, setting: &Setting) -> Vec<(&'static str, Bound)> {
         ..least()
     };
     let attempts = Left {
-        same: 1 + more,
         fail: 1,
         suspend: 1,
         double: 1,
@@ -85,6 +83,7 @@ fn ends(more: u8, setting: &Setting) -> Vec<(&'static str, Bound)> {
     };
     let cancel = Left {
         cancel: 1,
+        fail: more,
         fatal: 1,
         crash: 1,
         ..least()
