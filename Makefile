@@ -2,7 +2,7 @@
 # `make` alone prints this list.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test lint unit e2e demo build build-lab dry-run bench bench-steps setup doctor clean
+.PHONY: help dev test lint unit model e2e demo build build-lab dry-run bench bench-steps setup doctor clean
 
 export PORT HOST STATE TOKEN
 
@@ -27,6 +27,9 @@ lint: ## Formatting and clippy, native and wasm, warnings denied
 
 unit: ## Native tests only (fast, no workerd)
 	@exec scripts/test.sh unit
+
+model: ## Model check the task machine, further than `make unit` does (a minute or two of building first)
+	@exec scripts/test.sh model
 
 e2e: ## End-to-end tests on workerd only
 	@exec scripts/test.sh e2e

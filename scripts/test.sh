@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests: test.sh all|lint|unit|e2e|dry-run. CI runs `all` from a clean checkout.
+# Runs the tests: test.sh all|lint|unit|model|e2e|dry-run. CI runs `all` from a clean checkout.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
@@ -48,6 +48,12 @@ unit() {
   step "native tests" cargo test --locked --features lab
 }
 
+# A small bound is part of `unit`; this one is larger and built to be fast.
+model() {
+  PART=model
+  step "model" env ONCEWARD_MODEL_WIDE=1 cargo test --locked --profile model --test model -- --nocapture --test-threads=1
+}
+
 e2e() {
   PART=e2e
   step "lab build" scripts/build.sh lab
@@ -78,8 +84,9 @@ case "${1:-all}" in
     ;;
   lint) lint ;;
   unit) unit ;;
+  model) model ;;
   e2e) e2e ;;
   dry-run) dry_run ;;
-  *) die "unknown part '$1'" "Use: scripts/test.sh all|lint|unit|e2e|dry-run" ;;
+  *) die "unknown part '$1'" "Use: scripts/test.sh all|lint|unit|model|e2e|dry-run" ;;
 esac
 say "passed in $((SECONDS - started_all)) s. Next: make dev"
