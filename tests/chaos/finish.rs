@@ -1,6 +1,6 @@
 //! When the faults have stopped: everything has to end by itself, and then is looked at closely.
 
-use crate::history::{Row, judge_rest};
+use crate::history::Row;
 use crate::support::files::read;
 use crate::support::{Server, check};
 use crate::town::{Resident, Town};
@@ -72,7 +72,7 @@ fn is_at_rest(town: &Town, resident: &Resident) -> bool {
     {
         let mut known = resident.known();
         known.end.document = document["state"].is_string().then_some(document);
-        if known.end.document.is_none() || judge_rest(&known) {
+        if known.end.document.is_none() || known.is_at_rest() {
             return true;
         }
     }

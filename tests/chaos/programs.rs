@@ -32,6 +32,12 @@ pub fn below(chance: &mut Chance, n: u64) -> u64 {
     chance.next() % n
 }
 
+/// One of a list that is not empty.
+pub fn pick<'a, T>(chance: &mut Chance, list: &'a [T]) -> &'a T {
+    let index = below(chance, list.len() as u64);
+    &list[usize::try_from(index).unwrap_or(0)]
+}
+
 /// A program for this key.
 pub fn make(sink: &Sink, key: &str, chance: &mut Chance) -> Made {
     let plan = Plan {
@@ -50,10 +56,7 @@ pub fn make(sink: &Sink, key: &str, chance: &mut Chance) -> Made {
     let body = program(steps)
         .short()
         .set("max_attempts", attempts)
-        .set(
-            "steps_per_slice",
-            [1, 2, 3, 100][below(writer.chance, 4) as usize],
-        )
+        .set("steps_per_slice", *pick(writer.chance, &[1, 2, 3, 100]))
         .answer(json!({ "status": 201, "headers": { "x-chaos": key } }));
     Made {
         body,

@@ -109,7 +109,7 @@ impl Town {
         if count == 0 {
             return None;
         }
-        let back = if chance.next() % 3 == 0 {
+        let back = if chance.next().is_multiple_of(3) {
             count
         } else {
             count.min(40)
@@ -122,7 +122,7 @@ impl Town {
 
     /// A new key with a program of its own.
     pub fn newcomer(&self, chance: &mut Chance) -> Arc<Resident> {
-        let mode = Mode::BOTH[usize::from(chance.next() % 2 == 0)];
+        let mode = Mode::BOTH[usize::from(chance.next().is_multiple_of(2))];
         let mut all = lock(&self.residents);
         let key = format!("k{}", all.len());
         let Made {

@@ -1,6 +1,6 @@
 //! Kills and faults, at moments that the seed chooses.
 
-use crate::programs::below;
+use crate::programs::{below, pick};
 use crate::support::chance::Chance;
 use crate::support::{Request, Server, TOKEN, eventually};
 use crate::town::Town;
@@ -35,15 +35,15 @@ impl Weather {
         &self.struck
     }
 
-    /// Faults every second or so, a kill every ten.
+    /// Faults every half a second, a kill every eight.
     pub fn rages_until(&mut self, end: Instant, server: &mut Server, town: &Town) {
-        let mut next_kill = Instant::now() + self.chance.ms(4_000, 12_000);
+        let mut next_kill = Instant::now() + self.chance.ms(3_000, 9_000);
         let mut news = Instant::now();
         while Instant::now() < end {
-            until_later(self.chance.ms(200, 1_500));
+            until_later(self.chance.ms(100, 900));
             if Instant::now() >= next_kill {
                 self.kill(server, town);
-                next_kill = Instant::now() + self.chance.ms(5_000, 18_000);
+                next_kill = Instant::now() + self.chance.ms(3_000, 12_000);
             }
             self.fault(town);
             if news.elapsed() >= NEWS {
@@ -56,7 +56,7 @@ impl Weather {
     }
 
     fn kill(&mut self, server: &mut Server, town: &Town) {
-        self.count(town);
+        self.count(town, &SWITCHES);
         self.kills.push(town.now());
         server.kill9();
         until_later(self.chance.ms(0, 1_500));
@@ -64,7 +64,7 @@ impl Weather {
     }
 
     fn fault(&mut self, town: &Town) {
-        let times = 1 + below(&mut self.chance, 3);
+        let times = 1 + below(&mut self.chance, 4);
         let fault = match below(&mut self.chance, 8) {
             0 => json!({ "d1": "fail", "times": times * 4 }),
             1 => json!({ "d1": "apply_then_fail", "times": times }),
@@ -73,28 +73,29 @@ impl Weather {
             4 => json!({ "self": "double", "times": times * 2 }),
             5 => json!({ "object_reply": "lose", "times": times }),
             _ => {
-                let index = below(&mut self.chance, MESSAGES.len() as u64);
-                let on = MESSAGES[usize::try_from(index).unwrap_or(0)];
+                let on = pick(&mut self.chance, &MESSAGES);
                 json!({ "object_reply": "lose", "on": on, "times": times })
             }
         };
-        // It counts only if it strikes.
+        // Setting one anew forgets how often it struck.
+        let set = SWITCHES.iter().find(|switch| fault[**switch].is_string());
+        self.count(town, set.map_or(&[], std::slice::from_ref));
         town.send(&Request::post("/lab/faults").bearer(TOKEN).json(&fault));
     }
 
-    /// Adds what struck since the server started.
-    fn count(&mut self, town: &Town) {
+    /// Adds how often these have struck since they were set.
+    fn count(&mut self, town: &Town, switches: &[&'static str]) {
         let answer = town.send(&Request::get("/lab/faults").bearer(TOKEN));
         let faults = answer.map_or(Value::Null, |a| a.json());
-        for switch in SWITCHES {
-            *self.struck.entry(switch).or_default() +=
-                faults[switch]["struck"].as_u64().unwrap_or(0);
+        for switch in switches {
+            let struck = faults[switch]["struck"].as_u64().unwrap_or(0);
+            *self.struck.entry(switch).or_default() += struck;
         }
     }
 
     /// Switches everything off.
     pub fn calms(&mut self, server: &Server, town: &Town) {
-        self.count(town);
+        self.count(town, &SWITCHES);
         for switch in SWITCHES {
             eventually(|| {
                 let off = Request::post("/lab/faults")

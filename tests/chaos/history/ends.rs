@@ -1,6 +1,6 @@
 //! What is left in the end: nothing lost, nothing stuck, signals and children taken once, D1 in agreement.
 
-use super::{Court, KeyHistory, Row};
+use super::{Court, Row};
 use serde_json::Value;
 
 pub(super) const LOST: &str = "what is accepted ends, or waits for something with a name";
@@ -19,20 +19,11 @@ pub(super) fn judge(court: &mut Court<'_>) {
         );
         return;
     }
-    court.require(is_at_rest(key), LOST, || format!("{:?}", key.end.document));
+    court.require(key.is_at_rest(), LOST, || format!("{:?}", key.end.document));
     as_planned(court, state);
     signals(court);
     children(court);
     row(court);
-}
-
-/// Final, or waiting for the signal that nobody sends.
-pub fn is_at_rest(key: &KeyHistory) -> bool {
-    match (key.end_state(), &key.end.document) {
-        ("succeeded" | "failed" | "cancelled", _) => true,
-        ("suspended", Some(document)) => key.plan.waits && document["waiting"]["for"] == "signal",
-        _ => false,
-    }
 }
 
 fn as_planned(court: &mut Court<'_>, state: &str) {

@@ -11,7 +11,6 @@ mod story;
 mod tests;
 mod undos;
 
-pub use ends::is_at_rest as judge_rest;
 pub use story::story;
 
 use serde_json::Value;
@@ -211,6 +210,17 @@ impl KeyHistory {
     pub fn end_state(&self) -> &str {
         let document = self.end.document.as_ref();
         document.and_then(|d| d["state"].as_str()).unwrap_or("")
+    }
+
+    /// Final, or waiting for the signal that nobody sends.
+    pub fn is_at_rest(&self) -> bool {
+        match (self.end_state(), &self.end.document) {
+            ("succeeded" | "failed" | "cancelled", _) => true,
+            ("suspended", Some(document)) => {
+                self.plan.waits && document["waiting"]["for"] == "signal"
+            }
+            _ => false,
+        }
     }
 
     /// Somebody was told that it is accepted.

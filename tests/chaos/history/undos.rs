@@ -8,7 +8,7 @@ pub(super) fn judge(court: &mut Court<'_>) {
     let key = court.key;
     // The first undo of each thing that was made.
     let mut undone: HashMap<&str, &Effect> = HashMap::new();
-    for undo in key.effects.iter() {
+    for undo in &key.effects {
         let Some(made) = &undo.undoes else {
             continue;
         };
@@ -16,10 +16,11 @@ pub(super) fn judge(court: &mut Court<'_>) {
         court.require(first.key == undo.key, "an undo has one key", || {
             format!("{}: {} and {}", undo.target, first.key, undo.key)
         });
-        let known = key
-            .effects
-            .iter()
-            .any(|e| e.key == *made && e.at < first.at);
+        let own = key.plan.undoable.iter().find(|u| u.undo == undo.target);
+        let known = own.is_some_and(|own| {
+            key.calls(&own.target)
+                .any(|e| e.key == *made && e.at < first.at)
+        });
         court.require(known, "only what was done is undone", || {
             format!("{} of {made}, which nobody saw", undo.target)
         });
