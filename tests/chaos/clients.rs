@@ -9,22 +9,22 @@ use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// Acts until the town closes.
 pub fn live(town: &Town, chance: &mut Chance) {
     while !town.is_closed() {
+        wait_while_down(town, chance);
         act(town, chance);
-        wait_a_little(chance);
     }
 }
 
-/// Senders pause; without it the machine would do nothing but refuse.
-fn wait_a_little(chance: &mut Chance) {
+/// Senders pause, and find nobody while the server is down; those who are on their way are cut off.
+fn wait_while_down(town: &Town, chance: &mut Chance) {
     std::thread::sleep(chance.ms(5, 60));
-}
-
-/// Nobody listens while the server is down.
-fn wait_until_it_may_be_back() {
-    std::thread::sleep(Duration::from_millis(100));
+    while town.is_down() {
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 fn act(town: &Town, chance: &mut Chance) {
@@ -60,9 +60,7 @@ fn deliver(town: &Town, chance: &mut Chance, whom: &Resident) {
     if below(chance, 3) == 0 {
         request = request.field("Prefer", "respond-async");
     }
-    if !town.deliver(whom, 0, &request) {
-        wait_until_it_may_be_back();
-    }
+    town.deliver(whom, 0, &request);
 }
 
 /// Another body, once it is certain that the key's own body was there first.
@@ -106,7 +104,6 @@ fn malformed(town: &Town, chance: &mut Chance) {
     };
     town.malformed.fetch_add(1, Ordering::SeqCst);
     let Some(answer) = town.send(&request) else {
-        wait_until_it_may_be_back();
         return;
     };
     if answer.status != expected && answer.status != 503 {

@@ -31,7 +31,11 @@ pub fn wait_for_rest(server: &Server, town: &Town) {
             town.deliver(resident, 0, &resident.request());
         }
     }
-    wait_ends(town, &town.residents());
+    let all = town.residents();
+    wait_ends(town, &all);
+    for resident in &all {
+        town.deliver(resident, 0, &resident.request());
+    }
     wait_rows(server, town);
 }
 

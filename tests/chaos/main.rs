@@ -61,10 +61,8 @@ fn chaos() {
             eprintln!("WRONG  {}: {}: {}", wrong.key, wrong.rule, wrong.what);
         }
         let key = history.keys.iter().find(|key| key.key == first.key);
-        eprintln!(
-            "\n{}",
-            history::story(&history, key.expect("a key that was judged"))
-        );
+        let key = key.expect("a key that was judged");
+        eprintln!("\n{}", history::story(&history, key));
     }
     assert!(
         verdict.wrong.is_empty(),

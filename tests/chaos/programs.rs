@@ -195,6 +195,7 @@ impl Writer<'_> {
     /// Fails once, is undone, and starts over with the next delivery.
     fn again(&mut self) -> Vec<Value> {
         self.plan.starts_over = 10;
+        self.plan.one_attempt = true;
         let steps = vec![self.undoable("a"), self.call("b")];
         let target = self.target("seq/503,200", "c");
         self.plan.failures.insert(target.clone(), 1);

@@ -1,8 +1,6 @@
 //! What is known of a run while it goes on: keys, what was sent, what was seen.
 
-use crate::history::{
-    Delivery, Effect, History, KeyHistory, Look, Reply, SLICE_CUT_MS, Verdict, Wish,
-};
+use crate::history::{Delivery, Effect, History, KeyHistory, Look, Reply, Verdict, Wish};
 use crate::programs::{Made, make};
 use crate::support::chance::Chance;
 use crate::support::http::{Answer, exchange};
@@ -31,6 +29,7 @@ pub struct Town {
     address: SocketAddr,
     began: Instant,
     closed: AtomicBool,
+    down: AtomicBool,
     residents: Mutex<Vec<Arc<Resident>>>,
     calm_from: AtomicUsize,
     pub malformed: AtomicUsize,
@@ -64,6 +63,7 @@ impl Town {
             address,
             began: Instant::now(),
             closed: AtomicBool::new(false),
+            down: AtomicBool::new(false),
             residents: Mutex::default(),
             calm_from: AtomicUsize::new(usize::MAX),
             malformed: AtomicUsize::new(0),
@@ -91,6 +91,15 @@ impl Town {
 
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Says whether anybody listens.
+    pub fn set_down(&self, down: bool) {
+        self.down.store(down, Ordering::SeqCst);
+    }
+
+    pub fn is_down(&self) -> bool {
+        self.down.load(Ordering::SeqCst)
     }
 
     pub fn is_calm_from_now(&self) {
@@ -154,22 +163,20 @@ impl Town {
         exchange(self.address, request).ok()
     }
 
-    /// Delivers a body of a key and notes what came of it. True if there was an answer.
-    pub fn deliver(&self, to: &Resident, body: u32, request: &Request) -> bool {
+    /// Delivers a body of a key and notes what came of it.
+    pub fn deliver(&self, to: &Resident, body: u32, request: &Request) {
         let sent = self.now();
         let reply = self.send(request).map(|answer| Reply {
             status: answer.status,
             headers: answer.fields,
             body: answer.body,
         });
-        let arrived = reply.is_some();
         to.known().deliveries.push(Delivery {
             sent,
             done: self.now(),
             body,
             reply,
         });
-        arrived
     }
 
     /// Looks at the task; what is not 200 says nothing. Gives the document.
@@ -312,12 +319,13 @@ impl Town {
         line("signals, wishes", format!("{signals}, {wishes}"));
         line("kills", weather.kills.len().to_string());
         line("faults struck", format!("{:?}", weather.struck()));
+        line("panics", weather.panics.to_string());
         line("calls of the outside", calls.to_string());
         line(
             "  repeats explained",
             format!(
-                "by a kill {}, a failed call {}, a slice cut off ({SLICE_CUT_MS} ms) {}",
-                repeats.killed, repeats.failed, repeats.cut
+                "by a kill {}, a failed call {}, a timeout {}, a slice that was cut off {}",
+                repeats.killed, repeats.failed, repeats.timed_out, repeats.cut
             ),
         );
         line(

@@ -18,6 +18,8 @@ const NEWS: Duration = Duration::from_secs(5);
 pub struct Weather {
     chance: Chance,
     pub kills: Vec<u64>,
+    /// Panics that the servers have printed.
+    pub panics: usize,
     struck: BTreeMap<&'static str, u64>,
 }
 
@@ -26,6 +28,7 @@ impl Weather {
         Self {
             chance: Chance::new(seed),
             kills: Vec::new(),
+            panics: 0,
             struck: BTreeMap::new(),
         }
     }
@@ -57,10 +60,17 @@ impl Weather {
 
     fn kill(&mut self, server: &mut Server, town: &Town) {
         self.count(town, &SWITCHES);
+        self.listen(server);
         self.kills.push(town.now());
         server.kill9();
+        town.set_down(true);
         until_later(self.chance.ms(0, 1_500));
         server.restart();
+        town.set_down(false);
+    }
+
+    fn listen(&mut self, server: &Server) {
+        self.panics += server.output().matches("panicked at").count();
     }
 
     fn fault(&mut self, town: &Town) {
@@ -105,6 +115,7 @@ impl Weather {
                 crate::support::check(answer.status < 300, || answer.shown())
             });
         }
+        self.listen(server);
         town.is_calm_from_now();
         eprintln!("chaos: faults stop after {} s", town.now() / 1_000);
     }

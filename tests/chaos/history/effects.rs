@@ -1,7 +1,7 @@
 //! What reached the outside world: once per record, in order, and nothing after the end.
 
 use super::answers::final_since;
-use super::{Court, Effect, Repeats, SLICE_CUT_MS};
+use super::{Court, Effect, Repeats, SLICE_CUT_MS, STEP_TIMEOUT_MS};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -91,6 +91,8 @@ fn repeats_are_explained(court: &mut Court<'_>, kills: &[u64], repeats: &mut Rep
                 repeats.killed += 1;
             } else if call.at >= before.at + SLICE_CUT_MS {
                 repeats.cut += 1;
+            } else if call.at >= before.at + STEP_TIMEOUT_MS {
+                repeats.timed_out += 1;
             } else {
                 court.require(false, "a repeat has a reason", || {
                     format!(
@@ -138,7 +140,7 @@ fn records_happened(court: &mut Court<'_>) {
             );
         }
     }
-    for made in all_made(&key.answer().map(super::Reply::json).unwrap_or_default()) {
+    for made in all_made(&key.answer().unwrap_or_default()) {
         court.require(
             done.contains(made.as_str()),
             "an answer tells what happened",

@@ -1,6 +1,6 @@
 //! What is left in the end: nothing lost, nothing stuck, signals and children taken once, D1 in agreement.
 
-use super::{Court, Row};
+use super::{Court, KeyHistory, Row};
 use serde_json::Value;
 
 pub(super) const LOST: &str = "what is accepted ends, or waits for something with a name";
@@ -36,11 +36,21 @@ fn as_planned(court: &mut Court<'_>, state: &str) {
     let fits = match state {
         "cancelled" => cancelled,
         "suspended" => key.plan.waits,
+        "failed" if key.plan.one_attempt && is_half_known(key) => true,
         state => key.plan.ends == state,
     };
     court.require(fits, "it ends as its program says", || {
         format!("{state}, not {}: {:?}", key.plan.ends, key.end.document)
     });
+}
+
+/// It failed by a kill, and nobody knows whether a call had happened: that is for an operator.
+fn is_half_known(key: &KeyHistory) -> bool {
+    key.end.document.as_ref().is_some_and(|document| {
+        document["error"]["code"] == "lease_lost"
+            && document["undone"] == "partial"
+            && document["not_undone"][0]["code"] == "outcome_unknown"
+    })
 }
 
 /// Each signal step has a payload that was sent, and no payload is taken twice.

@@ -19,6 +19,9 @@ use std::collections::HashMap;
 /// A slice is cut off after this time in the programs of a run: what it has not recorded by then it never will.
 pub const SLICE_CUT_MS: u64 = 5_000;
 
+/// A call without an answer fails after this time in the programs of a run.
+pub const STEP_TIMEOUT_MS: u64 = 2_400;
+
 /// One whole run.
 #[derive(Clone, Debug, Default)]
 pub struct History {
@@ -63,6 +66,8 @@ pub struct Plan {
     pub waits: bool,
     /// A delivery may make it start over once it has failed.
     pub starts_over: usize,
+    /// It has one attempt, so a kill ends it, and for good if nobody knows whether a call happened.
+    pub one_attempt: bool,
 }
 
 /// A call that can be taken back.
@@ -183,6 +188,8 @@ pub struct Repeats {
     pub killed: usize,
     /// The call was refused, or its answer did not arrive.
     pub failed: usize,
+    /// Whoever made it had no answer within the time of a call: a machine that stalls.
+    pub timed_out: usize,
     /// The slice was cut off before it could record: the next one began after its time.
     pub cut: usize,
 }
@@ -234,10 +241,12 @@ impl KeyHistory {
         self.effects.iter().filter(move |e| e.target == target)
     }
 
-    /// The answer of the function, if somebody got it.
-    fn answer(&self) -> Option<&Reply> {
+    /// The answer of the function, as a sender got it or as D1 has it.
+    fn answer(&self) -> Option<Value> {
         let mut replies = self.deliveries.iter().filter_map(|d| d.reply.as_ref());
-        replies.find(|r| r.status == 201)
+        let told = replies.find(|r| r.status == 201).map(|r| &r.body);
+        let stored = self.end.row.as_ref().and_then(|row| row.answer.as_ref());
+        serde_json::from_slice(told.or(stored)?).ok()
     }
 }
 

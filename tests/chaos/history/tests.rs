@@ -225,7 +225,7 @@ fn steps_back_are_caught() {
 fn repeated_effects_are_caught() {
     assert_caught(success(), "a repeat has a reason", |h, k| {
         h.kills.clear();
-        h.keys[k].effects[2].at = 2_000;
+        h.keys[k].effects[2].at = 2_400;
     });
     assert_caught(success(), "what is recorded is not done again", |h, k| {
         h.keys[k].effects.push(call("/a", "A", 8_100));
@@ -253,13 +253,18 @@ fn repeated_effects_are_caught() {
 }
 
 #[test]
-fn failed_calls_and_cut_slices_explain_a_repeat() {
+fn failed_calls_and_lost_time_explain_a_repeat() {
     let mut failed = success();
     failed.kills.clear();
     failed.keys[0].effects[2].at = 300;
     failed.keys[0].plan.failures.insert("/b".to_owned(), 1);
     let verdict = judge(&failed);
     assert_eq!((verdict.wrong.len(), verdict.repeats.failed), (0, 1));
+    let mut late = success();
+    late.kills.clear();
+    late.keys[0].effects[2].at = 3_000;
+    let verdict = judge(&late);
+    assert_eq!((verdict.wrong.len(), verdict.repeats.timed_out), (0, 1));
     let mut cut = success();
     cut.kills.clear();
     let verdict = judge(&cut);
