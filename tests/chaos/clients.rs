@@ -40,7 +40,8 @@ fn act(town: &Town, chance: &mut Chance) {
         58..=65 => conflict(town, chance, &whom),
         66..=71 => malformed(town, chance),
         72..=77 => hang_up(town, chance, &whom),
-        78..=89 => drop(town.look(&whom)),
+        78..=85 => drop(town.look(&whom)),
+        86..=89 => town.read_journal(&whom),
         90..=97 => {
             let (signal, waits) = {
                 let known = whom.known();

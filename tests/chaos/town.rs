@@ -195,6 +195,15 @@ impl Town {
         Some(document)
     }
 
+    /// Reads the first page of its journal.
+    pub fn read_journal(&self, of: &Resident) {
+        let target = format!("/v1/tasks/{}/journal", of.task_id());
+        let answer = self.send(&Request::get(&target).bearer(TOKEN));
+        if let Some(answer) = answer.filter(|answer| answer.status == 200) {
+            of.known().journals.push(answer.json());
+        }
+    }
+
     /// Sends the next signal of a key, or the last one once more.
     pub fn signal(&self, to: &Resident, again: bool) {
         let (id, n) = {

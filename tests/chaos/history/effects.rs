@@ -2,7 +2,7 @@
 
 use super::answers::final_since;
 use super::{Court, Effect, Repeats, SLICE_CUT_MS, STEP_TIMEOUT_MS};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 
 /// A call that was sent before somebody knew the end may be read by the sink a little later.
@@ -14,6 +14,7 @@ pub(super) fn judge(court: &mut Court<'_>, kills: &[u64], repeats: &mut Repeats)
     repeats_are_explained(court, kills, repeats);
     nothing_after_the_end(court);
     records_happened(court);
+    records_stay(court);
 }
 
 /// Each identity has one key per generation, and no key belongs to two identities.
@@ -146,6 +147,29 @@ fn records_happened(court: &mut Court<'_>) {
             "an answer tells what happened",
             || format!("nobody saw {made}"),
         );
+    }
+}
+
+/// A recorded outcome never changes within a generation, whoever looks and whenever.
+fn records_stay(court: &mut Court<'_>) {
+    let key = court.key;
+    let last = key.end.document.as_ref();
+    let last = last.map(|d| json!({ "generation": d["generation"], "records": key.end.journal }));
+    let mut known: HashMap<(u64, &str), &Value> = HashMap::new();
+    for journal in key.journals.iter().chain(&last) {
+        let generation = journal["generation"].as_u64().unwrap_or(0);
+        for record in journal["records"].as_array().into_iter().flatten() {
+            // An undo carries the name of its step.
+            let is_outcome = record["state"] == "succeeded" && record["kind"] != "undo";
+            let (Some(step), true) = (record["step"].as_str(), is_outcome) else {
+                continue;
+            };
+            let value = &record["value"];
+            let first = *known.entry((generation, step)).or_insert(value);
+            court.require(first == value, "what is recorded stays", || {
+                format!("{step}: {first}, then {value}")
+            });
+        }
     }
 }
 

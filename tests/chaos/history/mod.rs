@@ -41,6 +41,8 @@ pub struct KeyHistory {
     pub plan: Plan,
     pub deliveries: Vec<Delivery>,
     pub looks: Vec<Look>,
+    /// Pages of its journal, as somebody saw them.
+    pub journals: Vec<Value>,
     pub wishes: Vec<Wish>,
     pub effects: Vec<Effect>,
     /// Payloads of the signals that were sent, each under a key of its own, however often.

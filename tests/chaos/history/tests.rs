@@ -243,6 +243,11 @@ fn repeated_effects_are_caught() {
         let record = h.keys[k].end.journal[0].clone();
         h.keys[k].end.journal.push(record);
     });
+    assert_caught(success(), "what is recorded stays", |h, k| {
+        let early = json!([{ "step": "a", "kind": "step", "state": "succeeded", "value": 1 }]);
+        let page = json!({ "generation": 7, "records": early });
+        h.keys[k].journals.push(page);
+    });
     assert_caught(success(), "a record names what happened", |h, k| {
         h.keys[k].end.journal[0]["value"] = outcome("Z");
     });
