@@ -304,6 +304,15 @@ impl Town {
         let calls: usize = history.keys.iter().map(|k| k.effects.len()).sum();
         let wishes: usize = history.keys.iter().map(|k| k.wishes.len()).sum();
         let signals: usize = history.keys.iter().map(|k| k.signals.len()).sum();
+        let undos = history.keys.iter().flat_map(|k| &k.effects);
+        let undos = undos.filter(|e| e.undoes.is_some()).count();
+        let taken: usize = history.keys.iter().map(KeyHistory::taken_signals).sum();
+        let children: usize = history.keys.iter().map(|k| k.end.children.len()).sum();
+        let looks: usize = history
+            .keys
+            .iter()
+            .map(|k| k.looks.len() + k.journals.len())
+            .sum();
         let repeats = verdict.repeats;
         let mut out = String::new();
         let mut line = |name: &str, value: String| {
@@ -330,8 +339,12 @@ impl Town {
         line("faults struck", format!("{:?}", weather.struck()));
         line("panics", weather.panics.to_string());
         line("calls of the outside", calls.to_string());
+        line("  undos", undos.to_string());
+        line("signals taken", taken.to_string());
+        line("children", children.to_string());
+        line("looks", looks.to_string());
         line(
-            "  repeats explained",
+            "repeats explained",
             format!(
                 "by a kill {}, a failed call {}, a timeout {}, a slice that was cut off {}",
                 repeats.killed, repeats.failed, repeats.timed_out, repeats.cut

@@ -56,18 +56,7 @@ fn is_half_known(key: &KeyHistory) -> bool {
 /// Each signal step has a payload that was sent, and no payload is taken twice.
 fn signals(court: &mut Court<'_>) {
     let key = court.key;
-    let Some(name) = &key.plan.signal else {
-        return;
-    };
-    let is_turn = |step: &str| step == name || step.starts_with(&format!("{name}#"));
-    let taken: Vec<&Value> = key
-        .end
-        .journal
-        .iter()
-        .filter(|r| r["kind"] == "signal" && r["state"] == "succeeded")
-        .filter(|r| r["step"].as_str().is_some_and(is_turn))
-        .map(|r| &r["value"])
-        .collect();
+    let taken: Vec<&Value> = key.taken().collect();
     for (index, payload) in taken.iter().enumerate() {
         court.require(
             key.signals.contains(payload),

@@ -232,6 +232,25 @@ impl KeyHistory {
         }
     }
 
+    /// Payloads that its waits got, in order.
+    fn taken(&self) -> impl Iterator<Item = &Value> {
+        let is_turn = |step: &str| {
+            let name = self.plan.signal.as_deref();
+            name.is_some_and(|name| step.split('#').next() == Some(name))
+        };
+        self.end
+            .journal
+            .iter()
+            .filter(|r| r["kind"] == "signal" && r["state"] == "succeeded")
+            .filter(move |r| r["step"].as_str().is_some_and(is_turn))
+            .map(|r| &r["value"])
+    }
+
+    /// How many signals its waits got.
+    pub fn taken_signals(&self) -> usize {
+        self.taken().count()
+    }
+
     /// Somebody was told that it is accepted.
     pub fn is_accepted(&self) -> bool {
         let mut replies = self.deliveries.iter().filter_map(|d| d.reply.as_ref());

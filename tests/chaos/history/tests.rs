@@ -167,6 +167,7 @@ fn what_is_right_passes() {
     }
     assert_eq!(judge(&success()).repeats.killed, 1);
     assert_eq!(judge(&success()).lost, 0);
+    assert_eq!(success().keys[0].taken_signals(), 2);
 }
 
 #[test]
