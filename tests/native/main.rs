@@ -10,6 +10,8 @@ mod crashes;
 mod driver;
 mod driver_faults;
 mod driver_functions;
+#[path = "../chaos/history/mod.rs"]
+mod history;
 #[cfg(feature = "lab")]
 mod lab_check;
 #[cfg(feature = "lab")]
