@@ -62,8 +62,7 @@ pub(super) async fn cancel(
     request: &mut Request,
     id: TaskId,
 ) -> Result<Answer, Problem> {
-    steer::without_body(&ingress::read(request).await?)?;
-    let op = steer::op(Operation::Cancel, &exchange.headers, &clock::token())?;
+    let op = op(Operation::Cancel, exchange, request).await?;
     let told = ask(env, id, Ask::Cancel { op }).await?;
     answer(Operation::Cancel, id, &told)
 }
@@ -75,10 +74,19 @@ pub(super) async fn undo(
     request: &mut Request,
     id: TaskId,
 ) -> Result<Answer, Problem> {
-    steer::without_body(&ingress::read(request).await?)?;
-    let op = steer::op(Operation::Undo, &exchange.headers, &clock::token())?;
+    let op = op(Operation::Undo, exchange, request).await?;
     let told = ask(env, id, Ask::Undo { op }).await?;
     answer(Operation::Undo, id, &told)
+}
+
+/// Names an operation that takes no body.
+async fn op(
+    operation: Operation,
+    exchange: &Exchange,
+    request: &mut Request,
+) -> Result<String, Problem> {
+    steer::without_body(&ingress::read(request).await?)?;
+    steer::op(operation, &exchange.headers, &clock::token())
 }
 
 fn answer(operation: Operation, id: TaskId, told: &Told) -> Result<Answer, Problem> {

@@ -58,10 +58,9 @@ pub(super) fn finish(mut task: Task, finish: Finish, moment: &Moment) -> Transit
         Verdict::Succeeded(answer) => succeed(&mut task, answer, moment, &mut effects),
         Verdict::Failed(failure) => {
             // What is to be undone is judged by what its failure says, so it stays.
-            let ends = after(&task, &failure) != After::BackOff || task.cancel.is_some();
-            let undone = ends && is_to_undo(&task, moment, &effects);
-            let for_good = after(&task, &failure) == After::ForGood;
-            if task.cancel.is_none() && !for_good && !undone {
+            let next = after(&task, &failure);
+            let undone = next != After::BackOff && is_to_undo(&task, moment, &effects);
+            if task.cancel.is_none() && next != After::ForGood && !undone {
                 reopen(&failure, &finish.known, &mut effects);
             }
             fail(&mut task, failure, hop, moment, &mut effects);
@@ -101,9 +100,8 @@ fn late(task: &Task, finish: Finish, moment: &Moment) -> Transition {
 
 /// What a slice is told that has reported its end: where the task stands, or that it goes on.
 fn ended(task: &Task) -> Reply {
-    let backs_off = matches!(task.state, State::Suspended(Waiting::BackingOff { .. }));
     match task.state {
-        State::Suspended(Waiting::Ready) if !backs_off => lease::handed(task),
+        State::Suspended(Waiting::Ready) => lease::handed(task),
         _ => Reply::Stands(Standing::of(task)),
     }
 }
