@@ -7,6 +7,7 @@ pub mod http;
 pub mod limits;
 pub mod maintenance;
 pub mod protocol;
+pub mod runtime;
 pub mod store;
 pub mod types;
 pub mod webhook;

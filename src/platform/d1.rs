@@ -2,6 +2,7 @@
 
 use super::clock;
 use super::probe::{self, D1Fault};
+use crate::runtime::Rows;
 use crate::store::d1::{Statement, Value};
 use futures::channel::oneshot;
 use js_sys::Uint8Array;
@@ -12,20 +13,20 @@ use worker::{D1Result, Env};
 /// Sends statements as one transaction. The error is the text that D1 gave.
 ///
 /// A failure says nothing about whether they were applied.
-pub(super) async fn batch(env: &Env, statements: &[Statement]) -> Result<Vec<D1Result>, String> {
+pub(super) async fn batch(env: Env, statements: Vec<Statement>) -> Result<Vec<Rows>, String> {
     match probe::d1_fault() {
-        None => send(env, statements).await,
+        None => send(&env, &statements).await,
         Some(D1Fault::Fail) => Err("D1_ERROR: lab fault".into()),
         Some(D1Fault::ApplyThenFail) => {
-            send(env, statements).await?;
+            send(&env, &statements).await?;
             Err("D1_ERROR: lab fault after it was applied".into())
         }
-        Some(D1Fault::Stall { ms }) => stalled(env.clone(), statements.to_vec(), ms).await,
+        Some(D1Fault::Stall { ms }) => stalled(env, statements, ms).await,
     }
 }
 
 /// A write that is on its way arrives, however late, also when nobody waits for it any more.
-async fn stalled(env: Env, statements: Vec<Statement>, ms: u64) -> Result<Vec<D1Result>, String> {
+async fn stalled(env: Env, statements: Vec<Statement>, ms: u64) -> Result<Vec<Rows>, String> {
     let (done, sent) = oneshot::channel();
     spawn_local(async move {
         clock::sleep(ms).await;
@@ -36,7 +37,7 @@ async fn stalled(env: Env, statements: Vec<Statement>, ms: u64) -> Result<Vec<D1
         .unwrap_or_else(|_| Err("D1_ERROR: lab fault".into()))
 }
 
-async fn send(env: &Env, statements: &[Statement]) -> Result<Vec<D1Result>, String> {
+async fn send(env: &Env, statements: &[Statement]) -> Result<Vec<Rows>, String> {
     let db = env.d1("DB").map_err(|e| e.to_string())?;
     let mut prepared = Vec::with_capacity(statements.len());
     for statement in statements {
@@ -46,14 +47,20 @@ async fn send(env: &Env, statements: &[Statement]) -> Result<Vec<D1Result>, Stri
     }
     probe::count("d1_statements", statements.len() as u64);
     let results = db.batch(prepared).await.map_err(|e| e.to_string())?;
-    for result in &results {
-        if let Some(error) = result.error() {
-            return Err(error);
-        }
-        let written = result.meta().ok().flatten().and_then(|m| m.rows_written);
-        probe::count("d1_rows", written.unwrap_or(0) as u64);
+    results.iter().map(rows).collect()
+}
+
+fn rows(result: &D1Result) -> Result<Rows, String> {
+    if let Some(error) = result.error() {
+        return Err(error);
     }
-    Ok(results)
+    let meta = result.meta().ok().flatten();
+    let written = meta.as_ref().and_then(|m| m.rows_written);
+    probe::count("d1_rows", written.unwrap_or(0) as u64);
+    Ok(Rows {
+        rows: result.results().map_err(|e| e.to_string())?,
+        changes: meta.and_then(|m| m.changes).unwrap_or(0) as u64,
+    })
 }
 
 #[allow(clippy::cast_precision_loss)] // times and counts stay below 2^53

@@ -17,41 +17,30 @@
 //! }
 //! ```
 
-mod api;
-mod children;
 mod clock;
-mod cron;
 mod d1;
-mod debts;
-mod delivery;
-mod desk;
+mod edge;
 #[cfg(feature = "entry")]
 mod entry;
-mod flush;
-mod host;
-mod ingress;
 mod log;
 mod object;
 mod outbound;
 mod probe;
 mod selfcall;
-mod slice;
-mod steer;
+mod serve;
 mod storage;
 mod stub;
-mod told;
 mod wire;
 
-pub use ingress::serve;
+pub use crate::runtime::App;
 pub use object::TaskObject;
+pub use serve::serve;
 
-/// A configuration that holds together.
-pub type App = crate::config::App<crate::function::Function>;
-
-/// All functions of a configuration.
-type Functions = crate::config::Functions<crate::function::Function>;
+use edge::{PlatformEdge, Waits};
+use std::rc::Rc;
 
 /// One run of the scheduled jobs: cleaner and rescuer.
 pub async fn scheduled_tick(env: &worker::Env) {
-    cron::tick(env).await;
+    let edge: crate::runtime::Edge = Rc::new(PlatformEdge::new(env.clone(), Waits::Nowhere));
+    crate::runtime::tick(&edge).await;
 }

@@ -1,6 +1,10 @@
 //! The object's storage: synchronous cells, one atomic step, the alarm.
 
+use crate::protocol::{Event, Moment};
+use crate::runtime::{Later, ObjectStorage};
 use crate::store::cells::{CellError, Cells};
+use crate::store::commit::{self, CommitError, Committed};
+use crate::types::TaskId;
 use js_sys::{Array, Function, Object, Reflect, Uint8Array};
 use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
@@ -11,7 +15,7 @@ use worker::{ScheduledTime, State, Storage};
 
 /// The storage of one object. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct ObjectStorage {
+pub(super) struct EdgeStorage {
     storage: Rc<Storage>,
     raw: JsValue,
     kv: JsValue,
@@ -27,7 +31,7 @@ fn cell_error(error: &JsValue) -> CellError {
     CellError(text_of(error))
 }
 
-impl ObjectStorage {
+impl EdgeStorage {
     pub(super) fn of(state: &State) -> Self {
         let storage = state.storage();
         let raw: JsValue = AsRef::<JsValue>::as_ref(storage.as_raw()).clone();
@@ -52,7 +56,7 @@ impl ObjectStorage {
     }
 
     /// Runs `step` as one transaction: if it fails, nothing of it stays.
-    pub(super) fn atomically<T: 'static, E: From<CellError> + 'static>(
+    fn atomically<T: 'static, E: From<CellError> + 'static>(
         &self,
         step: impl FnOnce(&Self) -> Result<T, E> + 'static,
     ) -> Result<T, E> {
@@ -83,24 +87,39 @@ impl ObjectStorage {
             (None, None) => Err(CellError("the transaction did not run".into()).into()),
         }
     }
+}
 
-    /// Sets the alarm. The call is made before the first await, so that it belongs to the atomic
-    /// step that came before it.
-    pub(super) async fn set_alarm(&self, at_ms: u64) -> worker::Result<()> {
+impl ObjectStorage for EdgeStorage {
+    fn cells(&self) -> &dyn Cells {
+        self
+    }
+
+    fn commit(&self, id: TaskId, event: Event, moment: Moment) -> Result<Committed, CommitError> {
+        self.atomically(move |cells| commit::commit(cells, id, event, &moment))
+    }
+
+    /// The call is made before the first await, so that it belongs to the atomic step before it.
+    fn set_alarm(&self, at_ms: u64) -> Later<Result<(), String>> {
         #[allow(clippy::cast_precision_loss)] // below 2^53
         let date = js_sys::Date::new(&JsValue::from_f64(at_ms as f64));
-        self.storage.set_alarm(ScheduledTime::new(date)).await
+        let storage = Rc::clone(&self.storage);
+        Box::pin(async move {
+            let set = storage.set_alarm(ScheduledTime::new(date)).await;
+            set.map_err(|e| e.to_string())
+        })
     }
 
-    /// When the alarm rings, if one is set.
-    pub(super) async fn alarm_ms(&self) -> worker::Result<Option<u64>> {
-        let at = self.storage.get_alarm().await?;
-        Ok(at.and_then(|ms| u64::try_from(ms).ok()))
+    fn alarm_ms(&self) -> Later<Result<Option<u64>, String>> {
+        let storage = Rc::clone(&self.storage);
+        Box::pin(async move {
+            let at = storage.get_alarm().await.map_err(|e| e.to_string())?;
+            Ok(at.and_then(|ms| u64::try_from(ms).ok()))
+        })
     }
 
-    /// Deletes everything, the alarm included.
-    pub(super) async fn delete_all(&self) -> worker::Result<()> {
-        self.storage.delete_all().await
+    fn delete_all(&self) -> Later<Result<(), String>> {
+        let storage = Rc::clone(&self.storage);
+        Box::pin(async move { storage.delete_all().await.map_err(|e| e.to_string()) })
     }
 }
 
@@ -114,7 +133,7 @@ impl JsCastExt for JsValue {
     }
 }
 
-impl Cells for ObjectStorage {
+impl Cells for EdgeStorage {
     fn get(&self, cell: &str) -> Result<Option<Vec<u8>>, CellError> {
         let value = self.call("get", &[cell.into()])?;
         if value.is_undefined() || value.is_null() {

@@ -1,7 +1,9 @@
 //! Requests and responses of the platform as this crate's values, and back.
 
+use crate::runtime::{Body, BodyFault};
 use crate::types::{Answer, Headers};
 use futures::StreamExt as _;
+use futures::future::LocalBoxFuture;
 use worker::{Request, Response, ResponseBuilder};
 
 /// The fields of a request.
@@ -20,17 +22,17 @@ pub(super) fn target(request: &Request) -> worker::Result<(String, String)> {
     Ok((path, target))
 }
 
-/// Why a body could not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyFault {
-    /// Larger than is taken here.
-    TooLarge,
-    /// The sender went away half-way.
-    CutOff,
+/// The body of a request that has come in.
+pub(super) struct Incoming<'a>(pub(super) &'a mut Request);
+
+impl Body for Incoming<'_> {
+    fn read(&mut self, limit_bytes: usize) -> LocalBoxFuture<'_, Result<Vec<u8>, BodyFault>> {
+        Box::pin(body(self.0, limit_bytes))
+    }
 }
 
 /// Reads a body, up to the limit.
-pub(super) async fn body(request: &mut Request, limit_bytes: usize) -> Result<Vec<u8>, BodyFault> {
+async fn body(request: &mut Request, limit_bytes: usize) -> Result<Vec<u8>, BodyFault> {
     if request.inner().body().is_none() {
         return Ok(Vec::new());
     }

@@ -46,6 +46,29 @@ pub trait Cells {
     ) -> Result<Vec<(String, Vec<u8>)>, CellError>;
 }
 
+impl<C: Cells + ?Sized> Cells for &C {
+    fn get(&self, cell: &str) -> Result<Option<Vec<u8>>, CellError> {
+        (**self).get(cell)
+    }
+
+    fn put(&self, cell: &str, value: &[u8]) -> Result<(), CellError> {
+        (**self).put(cell, value)
+    }
+
+    fn delete(&self, cell: &str) -> Result<bool, CellError> {
+        (**self).delete(cell)
+    }
+
+    fn list(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Vec<u8>)>, CellError> {
+        (**self).list(prefix, after, limit)
+    }
+}
+
 /// Cells in memory, for tests and simulations.
 ///
 /// ```

@@ -1,10 +1,10 @@
 //! One delivery: begun, run or joined, answered.
 
 use super::Functions;
-use super::clock;
-use super::log;
+use super::ask::{self, NoReply};
+use super::ports::{Edge, Level};
 use super::slice::{self, Start};
-use super::stub::{self, NoReply};
+use super::within;
 use crate::function::{Function, SliceEnd};
 use crate::http::admit::Admitted;
 use crate::http::answer::{self, Seen};
@@ -16,15 +16,13 @@ use crate::protocol::{Begin, Standing};
 use crate::types::{Answer, Policy, TaskId};
 use futures::channel::oneshot;
 use serde_json::json;
-use worker::{Context, Env};
 
 /// Time beyond what a sender waits for an answer in which the object is asked again.
 const PATIENCE_MS: u64 = 7_000;
 
 /// A delivery on its way through.
 pub(super) struct Delivery<'a> {
-    pub(super) env: &'a Env,
-    pub(super) ctx: &'a Context,
+    pub(super) edge: &'a Edge,
     pub(super) function: &'a Function,
     pub(super) functions: Functions,
     pub(super) policy: Policy,
@@ -51,7 +49,7 @@ impl Delivery<'_> {
     }
 
     fn left_ms(&self) -> u64 {
-        (self.started_ms + self.waits_ms()).saturating_sub(clock::now_ms())
+        (self.started_ms + self.waits_ms()).saturating_sub(self.edge.now_ms())
     }
 
     /// Begins the task or joins it, and answers.
@@ -72,7 +70,7 @@ impl Delivery<'_> {
             task_id: self.task_id(),
             ask: Ask::Begin {
                 begin: Box::new(Begin {
-                    op: clock::token(),
+                    op: self.edge.token(),
                     key: self.admitted.key.clone(),
                     function: self.function.name().to_owned(),
                     policy: self.policy.clone(),
@@ -87,9 +85,9 @@ impl Delivery<'_> {
                 wait_ms: self.waits_ms().min(limits::MAX_JOIN_MS),
             },
         };
-        let claim_ms = clock::now_ms();
+        let claim_ms = self.edge.now_ms();
         let until_ms = claim_ms + self.waits_ms().min(limits::MAX_JOIN_MS) + PATIENCE_MS;
-        let reply = stub::ask(self.env, &call, until_ms).await?;
+        let reply = ask::ask(self.edge, &call, until_ms).await?;
         Ok((reply, claim_ms))
     }
 
@@ -128,7 +126,7 @@ impl Delivery<'_> {
             .task(task_id)
             .to_answer(),
             other => {
-                log::error("begin", json!({"task_id": task_id.to_string(), "told": other.name()}));
+                self.edge.log(Level::Error, "begin", json!({"task_id": task_id.to_string(), "told": other.name()}));
                 Problem::new(Code::Unavailable, "The task's object cannot take this now.")
                     .task(task_id)
                     .to_answer()
@@ -139,16 +137,16 @@ impl Delivery<'_> {
     /// Runs the first slice beside the wait for its answer: a sender that hangs up stops nothing.
     async fn run(self, start: Start) -> Answer {
         let (done, ended) = oneshot::channel::<SliceEnd>();
-        let (env, function) = (self.env.clone(), self.function.clone());
+        let (edge, function) = (self.edge.clone(), self.function.clone());
         let functions = self.functions.clone();
-        self.ctx.wait_until(async move {
-            let end = slice::run(env, functions, function, start).await;
+        self.edge.wait_until(Box::pin(async move {
+            let end = slice::run(edge, functions, function, start).await;
             // The sender may have got its 202 already.
             let _ = done.send(end);
-        });
+        }));
         let left = self.left_ms();
         if left > 0
-            && let Some(Ok(end)) = clock::within(left, ended).await
+            && let Some(Ok(end)) = within(self.edge, left, ended).await
         {
             match end {
                 // Who asked for a longer wait gets the next attempt as well.
@@ -162,12 +160,12 @@ impl Delivery<'_> {
     }
 
     fn goes_on(&self, standing: &Standing) -> bool {
-        self.admitted.prefer.wait_ms().is_some() && standing.summary.is_moving(clock::now_ms())
+        self.admitted.prefer.wait_ms().is_some() && standing.summary.is_moving(self.edge.now_ms())
     }
 
     /// A duplicate, or the first delivery of a task whose slices others start: what the object said may already be the end.
     async fn joined(self, standing: Standing) -> Answer {
-        let moving = standing.summary.is_moving(clock::now_ms());
+        let moving = standing.summary.is_moving(self.edge.now_ms());
         let replayed = !standing.began;
         if !moving || self.left_ms() == 0 {
             return self.answer(&standing, replayed);
@@ -180,13 +178,13 @@ impl Delivery<'_> {
         loop {
             let left = self.left_ms();
             let wait_ms = left.min(limits::MAX_JOIN_MS);
-            let until_ms = clock::now_ms() + wait_ms + PATIENCE_MS;
-            let standing = match look(self.env, self.task_id(), wait_ms, until_ms).await {
+            let until_ms = self.edge.now_ms() + wait_ms + PATIENCE_MS;
+            let standing = match look(self.edge, self.task_id(), wait_ms, until_ms).await {
                 Ok(Some(standing)) => standing,
                 Ok(None) => return self.unreachable(&NoReply::Unreachable("it is gone".into())),
                 Err(error) => return self.unreachable(&error),
             };
-            let moving = standing.summary.is_moving(clock::now_ms());
+            let moving = standing.summary.is_moving(self.edge.now_ms());
             if !moving || self.left_ms() == 0 {
                 return self.answer(&standing, replayed);
             }
@@ -199,12 +197,13 @@ impl Delivery<'_> {
             mode: self.admitted.mode,
             prefer: self.admitted.prefer,
             replayed,
-            now_ms: clock::now_ms(),
+            now_ms: self.edge.now_ms(),
         })
     }
 
     fn unreachable(&self, error: &NoReply) -> Answer {
-        log::error(
+        self.edge.log(
+            Level::Error,
             "object",
             json!({
                 "task_id": self.task_id().to_string(), "error": format!("{error:?}"),
@@ -225,7 +224,7 @@ impl Delivery<'_> {
 
 /// Where a task stands; `None` if there is none.
 pub(super) async fn look(
-    env: &Env,
+    edge: &Edge,
     task_id: TaskId,
     wait_ms: u64,
     until_ms: u64,
@@ -234,7 +233,7 @@ pub(super) async fn look(
         task_id,
         ask: Ask::Look { wait_ms },
     };
-    match stub::ask(env, &call, until_ms).await?.told {
+    match ask::ask(edge, &call, until_ms).await?.told {
         Told::Stands(standing) => Ok(Some(*standing)),
         Told::NotFound => Ok(None),
         Told::Unavailable(why) => Err(NoReply::Unreachable(why)),

@@ -1,11 +1,11 @@
 //! One slice: from a granted claim to its end.
 
 use super::Functions;
-use super::clock;
+use super::ask;
+use super::go_on::{self, Continue};
 use super::host::EdgeHost;
-use super::log;
-use super::selfcall::{self, Continue};
-use super::stub;
+use super::ports::{Edge, Level};
+use super::within;
 use crate::function::{Function, Slice, SliceEnd, run_slice};
 use crate::http::document::TaskState;
 use crate::http::object_call::{Ask, Call, Told};
@@ -15,7 +15,6 @@ use crate::types::{Input, TaskId};
 use serde_json::json;
 use std::cell::Cell;
 use std::rc::Rc;
-use worker::Env;
 
 /// A granted claim with what came with it.
 pub(super) struct Start {
@@ -41,13 +40,13 @@ impl Start {
 
 /// Runs a function for one slice, and sends its task on if it is not done.
 pub(super) async fn run(
-    env: Env,
+    edge: Edge,
     functions: Functions,
     function: Function,
     mut start: Start,
 ) -> SliceEnd {
     let until_ms = start.until_ms();
-    if !load_journal(&env, &mut start, until_ms).await {
+    if !load_journal(&edge, &mut start, until_ms).await {
         return SliceEnd::Unreachable;
     }
     let (task_id, fence, attempt) = (
@@ -56,15 +55,15 @@ pub(super) async fn run(
         start.claimed.attempt,
     );
     let host = Rc::new(EdgeHost {
-        env: env.clone(),
+        edge: edge.clone(),
         functions,
         task_id,
         until_ms,
         records: Cell::new(0),
     });
-    #[cfg(feature = "lab")]
-    let cut_ms =
-        (start.started_ms + start.claimed.policy.slice_cut_ms).saturating_sub(clock::now_ms());
+    let cut_ms = edge
+        .cut_ms(&start.claimed.policy)
+        .map(|ms| (start.started_ms + ms).saturating_sub(edge.now_ms()));
     let slice = Slice {
         task_id,
         claimed: start.claimed,
@@ -74,24 +73,24 @@ pub(super) async fn run(
         cursor: start.cursor,
     };
     let running = run_slice(host, &function, slice);
-    // Local engines let a slice run for ever; the lab build ends it as the platform would, without a word.
-    #[cfg(feature = "lab")]
-    let end = clock::within(cut_ms, running)
-        .await
-        .unwrap_or(SliceEnd::Unreachable);
-    #[cfg(not(feature = "lab"))]
-    let end = running.await;
+    let end = match cut_ms {
+        Some(cut_ms) => within(&edge, cut_ms, running)
+            .await
+            .unwrap_or(SliceEnd::Unreachable),
+        None => running.await,
+    };
     let how = match &end {
         SliceEnd::Ended(standing) => TaskState::of(&standing.summary).as_str(),
         SliceEnd::Suspended { .. } => "suspended",
         SliceEnd::Stopped => "stopped",
         SliceEnd::Unreachable => "unreachable",
     };
-    log::info(
+    edge.log(
+        Level::Info,
         "slice",
         json!({
             "task_id": task_id.to_string(), "function": function.name(), "attempt": attempt,
-            "fence": fence, "end": how, "ms": clock::now_ms().saturating_sub(start.started_ms),
+            "fence": fence, "end": how, "ms": edge.now_ms().saturating_sub(start.started_ms),
         }),
     );
     if let SliceEnd::Suspended {
@@ -106,12 +105,12 @@ pub(super) async fn run(
             held: false,
             function: function.name().to_owned(),
         };
-        selfcall::send_on(&env, &order).await;
+        go_on::send_on(&edge, &order).await;
     }
     end
 }
 
-async fn load_journal(env: &Env, start: &mut Start, until_ms: u64) -> bool {
+async fn load_journal(edge: &Edge, start: &mut Start, until_ms: u64) -> bool {
     while let Some(after) = start.more.take() {
         let call = Call {
             task_id: start.task_id,
@@ -121,7 +120,7 @@ async fn load_journal(env: &Env, start: &mut Start, until_ms: u64) -> bool {
                 show: false,
             },
         };
-        match stub::ask(env, &call, until_ms).await.map(|r| r.told) {
+        match ask::ask(edge, &call, until_ms).await.map(|r| r.told) {
             Ok(Told::Journal { records, more, .. }) => {
                 start.journal.extend(records);
                 start.more = more;
@@ -133,21 +132,22 @@ async fn load_journal(env: &Env, start: &mut Start, until_ms: u64) -> bool {
 }
 
 /// Claims a ticket that came with a continuation, and runs the slice that it grants.
-pub(super) async fn go_on(env: Env, functions: Functions, function: Function, order: Continue) {
-    let started_ms = clock::now_ms();
+pub(super) async fn go_on(edge: Edge, functions: Functions, function: Function, order: Continue) {
+    let started_ms = edge.now_ms();
     let call = Call {
         task_id: order.task_id,
         ask: Ask::Claim(Claim {
-            op: clock::token(),
+            op: edge.token(),
             ticket: order.ticket,
         }),
     };
     // A claim that is not heard of within the shortest slice is left to the alarm.
     let until_ms = started_ms + limits::TICKET_UNCLAIMED_MS;
-    let reply = match stub::ask(&env, &call, until_ms).await {
+    let reply = match ask::ask(&edge, &call, until_ms).await {
         Ok(reply) => reply,
         Err(error) => {
-            log::error(
+            edge.log(
+                Level::Error,
                 "claim",
                 json!({"task_id": order.task_id.to_string(), "error": format!("{error:?}")}),
             );
@@ -174,9 +174,10 @@ pub(super) async fn go_on(env: Env, functions: Functions, function: Function, or
                 more,
                 cursor,
             };
-            run(env, functions, function, start).await;
+            run(edge, functions, function, start).await;
         }
-        _ => log::info(
+        _ => edge.log(
+            Level::Info,
             "claim_refused",
             json!({"task_id": order.task_id.to_string()}),
         ),

@@ -1,22 +1,20 @@
 //! What the parts of an object share: its storage, and the little that it keeps in memory.
 
-use super::clock;
-use super::log;
-use super::probe;
-use super::storage::ObjectStorage;
+use super::Fault;
+use super::ports::{Edge, Level, ObjectStorage};
 use crate::limits;
-use crate::protocol::{self, Event, Moment};
-use crate::store::commit::{CommitError, Committed, Stored, commit};
+use crate::protocol::{self, Event, Fresh, Moment};
+use crate::store::commit::{Committed, Stored};
 use crate::types::TaskId;
 use futures::channel::oneshot;
 use serde_json::json;
 use std::cell::{Cell, RefCell};
-use worker::{Env, Result, State};
+use std::rc::Rc;
 
 /// What the parts of an object share.
 pub(super) struct Desk {
-    pub(super) env: Env,
-    pub(super) storage: ObjectStorage,
+    pub(super) edge: Edge,
+    pub(super) storage: Rc<dyn ObjectStorage>,
     pub(super) waiting: RefCell<Vec<oneshot::Sender<()>>>,
     /// Duplicates that no write has carried yet.
     pub(super) duplicates: Cell<u64>,
@@ -29,10 +27,10 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(state: &State, env: Env) -> Self {
+    pub(super) fn new(edge: Edge, storage: Rc<dyn ObjectStorage>) -> Self {
         Self {
-            env,
-            storage: ObjectStorage::of(state),
+            edge,
+            storage,
             waiting: RefCell::default(),
             duplicates: Cell::new(0),
             flushing: Cell::new(false),
@@ -42,29 +40,33 @@ impl Desk {
     }
 
     /// One atomic step: load, decide, write, alarm. Durable before anything that is sent after it.
-    pub(super) async fn step(&self, id: TaskId, event: Event) -> Result<Committed> {
+    pub(super) async fn step(&self, id: TaskId, event: Event) -> Result<Committed, Fault> {
         let duplicates = self.duplicates.take();
         let moment = Moment {
-            ms: clock::now_ms(),
-            fresh: clock::fresh(),
+            ms: self.edge.now_ms(),
+            fresh: Fresh {
+                lease: self.edge.token(),
+                ticket: self.edge.token(),
+                jitter: self.edge.jitter(),
+            },
             duplicates,
             // The commit looks it up.
             undoable: false,
         };
         let committed = self
             .storage
-            .atomically(move |cells| commit(cells, id, event, &moment))
-            .map_err(|error: CommitError| worker::Error::RustError(error.to_string()))?;
+            .commit(id, event, moment)
+            .map_err(|error| Fault(error.to_string()))?;
         let mut rows = u64::from(committed.rows);
         if committed.gone {
-            self.storage.delete_all().await?;
+            self.storage.delete_all().await.map_err(Fault)?;
             rows += 1;
         } else if let Some(at_ms) = committed.alarm_ms {
-            self.storage.set_alarm(at_ms).await?;
+            self.storage.set_alarm(at_ms).await.map_err(Fault)?;
             rows += 1;
-            probe::count("alarms", 1);
+            self.edge.count("alarms", 1);
         }
-        probe::count("object_rows", rows);
+        self.edge.count("object_rows", rows);
         if !committed.put {
             self.duplicates.set(self.duplicates.get() + duplicates);
         }
@@ -73,13 +75,13 @@ impl Desk {
 
     /// Sets the alarm again if it was lost with an earlier instance, or would ring too late. One look
     /// for each start of the object.
-    pub(super) async fn look_after_alarm(&self, id: TaskId) -> Result<()> {
+    pub(super) async fn look_after_alarm(&self, id: TaskId) -> Result<(), Fault> {
         if self.looked.replace(true) {
             return Ok(());
         }
-        let alarm_ms = self.storage.alarm_ms().await?;
+        let alarm_ms = self.storage.alarm_ms().await.map_err(Fault)?;
         // From here to the alarm nothing is awaited: what is due now is what gets set.
-        let Some(stored) = Stored::load(&self.storage, id).ok().flatten() else {
+        let Some(stored) = Stored::load(&self.storage.cells(), id).ok().flatten() else {
             return Ok(());
         };
         let due = protocol::next_due_ms(&stored.task);
@@ -87,13 +89,17 @@ impl Desk {
             // Only a signal or an operator makes it go on.
             return Ok(());
         }
-        let now = clock::now_ms();
+        let now = self.edge.now_ms();
         let due = due.clamp(now + 1, now + limits::MAX_ALARM_MS);
         if alarm_ms.is_none_or(|at| at > due) {
-            self.storage.set_alarm(due).await?;
-            probe::count("object_rows", 1);
-            probe::count("alarms", 1);
-            log::info("alarm_restored", json!({ "task_id": id.to_string() }));
+            self.storage.set_alarm(due).await.map_err(Fault)?;
+            self.edge.count("object_rows", 1);
+            self.edge.count("alarms", 1);
+            self.edge.log(
+                Level::Info,
+                "alarm_restored",
+                json!({ "task_id": id.to_string() }),
+            );
         }
         Ok(())
     }

@@ -1,14 +1,13 @@
 //! What an object says of its task: the machine's replies with what storage has to add.
 
-use super::clock;
-use super::object::{Asked, Expiry, TaskObject};
+use super::object::{Asked, Expiry, Object};
 use crate::http::object_call::{Reply, Told};
 use crate::protocol::{self, Standing, Summary};
 use crate::store::commit::Stored;
 use crate::store::journal::{self, Purpose};
 use crate::types::TaskId;
 
-impl TaskObject {
+impl Object {
     pub(super) fn summary(&self, stored: &Stored) -> Summary {
         let mut summary = Summary::of(&stored.task);
         summary.duplicates += self.desk.duplicates.get();
@@ -22,13 +21,13 @@ impl TaskObject {
         expiry: Expiry,
         told: fn(Box<Standing>) -> Told,
     ) -> Reply {
-        let expired = expiry == Expiry::Judged && stored.task.is_expired(clock::now_ms());
+        let expired = expiry == Expiry::Judged && stored.task.is_expired(self.desk.edge.now_ms());
         if expired || matches!(stored.task.state, protocol::State::Forgotten) {
             return Reply::of(Told::NotFound);
         }
         let answer = stored.task.answer.clone().filter(|_| stored.task.answers());
         let body = match &answer {
-            Some(_) => match stored.answer_body(&self.desk.storage) {
+            Some(_) => match stored.answer_body(&self.desk.storage.cells()) {
                 Ok(body) => body,
                 Err(error) => return Reply::of(Told::Unavailable(error.to_string())),
             },
@@ -45,7 +44,7 @@ impl TaskObject {
     }
 
     pub(super) fn journal(&self, id: TaskId, after: &str, undoing: bool, show: bool) -> Reply {
-        let storage = &self.desk.storage;
+        let storage = &self.desk.storage.cells();
         let after = Some(after).filter(|after| !after.is_empty());
         let purpose = match (show, undoing) {
             (true, _) => Purpose::Show,
@@ -55,7 +54,7 @@ impl TaskObject {
         let read = Stored::load(storage, id).and_then(|stored| {
             let known = stored.filter(|stored| {
                 let forgotten = matches!(stored.task.state, protocol::State::Forgotten);
-                let expired = show && stored.task.is_expired(clock::now_ms());
+                let expired = show && stored.task.is_expired(self.desk.edge.now_ms());
                 !forgotten && !expired
             });
             let Some(stored) = known else { return Ok(None) };
@@ -136,7 +135,7 @@ impl TaskObject {
     /// A claim of a task that has begun before, or by somebody who does not have its input: with the
     /// input and the first page of its journal.
     fn resumed(&self, claimed: Box<protocol::Claimed>, stored: &Stored) -> Reply {
-        let (storage, id) = (&self.desk.storage, stored.task.id());
+        let (storage, id) = (&self.desk.storage.cells(), stored.task.id());
         let purpose = if claimed.undoing {
             Purpose::Undoing
         } else {

@@ -1,9 +1,9 @@
 //! The object tells D1: rows, checkpoints, tombstones.
 
-use super::clock;
-use super::d1;
+use super::Fault;
 use super::desk::Desk;
-use super::log;
+use super::ports::{Level, Rows};
+use super::within;
 use crate::limits;
 use crate::protocol::{Effect, Event, State, Task, Version};
 use crate::store::commit::{Committed, Stored};
@@ -12,9 +12,9 @@ use crate::store::d1::Statement;
 use crate::store::journal::{self, Purpose};
 use crate::types::{History, TaskId};
 use serde::Deserialize;
+use serde_json::Value as Json;
 use serde_json::json;
 use std::cell::Cell;
-use worker::Result;
 
 /// Rounds of one flush; what is still owed then waits for the alarm.
 const MAX_ROUNDS: u32 = 4;
@@ -24,7 +24,7 @@ const CHECKPOINTS_PER_BATCH: usize = 40;
 const CHECKPOINT_BYTES: usize = 512 << 10;
 
 /// Sends what is owed until D1 has acknowledged it or a try has failed. At most one at a time.
-pub(super) async fn flush(desk: &Desk, id: TaskId) -> Result<()> {
+pub(super) async fn flush(desk: &Desk, id: TaskId) -> Result<(), Fault> {
     if desk.flushing.replace(true) {
         // The one on its way looks at the outbox again when its answer comes.
         return Ok(());
@@ -42,7 +42,7 @@ impl Drop for Over<'_> {
     }
 }
 
-async fn rounds(desk: &Desk, id: TaskId) -> Result<()> {
+async fn rounds(desk: &Desk, id: TaskId) -> Result<(), Fault> {
     for _ in 0..MAX_ROUNDS {
         let Some(stored) = load(desk, id)? else {
             return Ok(());
@@ -55,7 +55,8 @@ async fn rounds(desk: &Desk, id: TaskId) -> Result<()> {
         let event = match send(desk, &stored).await {
             Ok(holds) => Event::Flushed { sent, holds },
             Err(error) => {
-                log::error(
+                desk.edge.log(
+                    Level::Error,
                     "flush_failed",
                     json!({
                         "task_id": id.to_string(), "tries": task.outbox.tries + 1, "error": error,
@@ -76,19 +77,19 @@ fn again(committed: &Committed) -> bool {
     committed.after.contains(&Effect::Flush)
 }
 
-fn load(desk: &Desk, id: TaskId) -> Result<Option<Stored>> {
-    Stored::load(&desk.storage, id).map_err(|e| worker::Error::RustError(e.to_string()))
+fn load(desk: &Desk, id: TaskId) -> Result<Option<Stored>, Fault> {
+    Stored::load(&desk.storage.cells(), id).map_err(|e| Fault(e.to_string()))
 }
 
 /// Sends the whole row, and before it the checkpoints if they are wanted. The version that D1 holds
 /// then, or why that is not known.
-async fn send(desk: &Desk, stored: &Stored) -> std::result::Result<Version, String> {
+async fn send(desk: &Desk, stored: &Stored) -> Result<Version, String> {
     let task = &stored.task;
     if wants_history(task) {
         checkpoints(desk, task).await?;
     }
     let body = stored
-        .answer_body(&desk.storage)
+        .answer_body(&desk.storage.cells())
         .map_err(|e| e.to_string())?;
     match ask(desk, &sql::flush(task, Some(body))).await {
         Err(error) if sql::is_about_the_row(&error) => {
@@ -114,12 +115,16 @@ fn wants_history(task: &Task) -> bool {
     }
 }
 
-async fn checkpoints(desk: &Desk, task: &Task) -> std::result::Result<(), String> {
+async fn checkpoints(desk: &Desk, task: &Task) -> Result<(), String> {
     let mut after: Option<String> = None;
     loop {
-        let (records, more) =
-            journal::page(&desk.storage, task.id(), Purpose::Show, after.as_deref())
-                .map_err(|e| e.to_string())?;
+        let (records, more) = journal::page(
+            &desk.storage.cells(),
+            task.id(),
+            Purpose::Show,
+            after.as_deref(),
+        )
+        .map_err(|e| e.to_string())?;
         let mut batch: Vec<Statement> = Vec::new();
         let mut bytes = 0;
         // What has no outcome yet may get one: it would never be replaced.
@@ -143,31 +148,32 @@ async fn checkpoints(desk: &Desk, task: &Task) -> std::result::Result<(), String
     }
 }
 
-async fn timed(
-    desk: &Desk,
-    statements: &[Statement],
-) -> std::result::Result<Vec<worker::D1Result>, String> {
-    clock::within(limits::FLUSH_TIMEOUT_MS, d1::batch(&desk.env, statements))
-        .await
-        .unwrap_or_else(|| {
-            Err(format!(
-                "no answer within {} ms; it may still be applied",
-                limits::FLUSH_TIMEOUT_MS
-            ))
-        })
+async fn timed(desk: &Desk, statements: &[Statement]) -> Result<Vec<Rows>, String> {
+    within(
+        &desk.edge,
+        limits::FLUSH_TIMEOUT_MS,
+        desk.edge.d1(statements.to_vec()),
+    )
+    .await
+    .unwrap_or_else(|| {
+        Err(format!(
+            "no answer within {} ms; it may still be applied",
+            limits::FLUSH_TIMEOUT_MS
+        ))
+    })
 }
 
 /// Sends an upsert with its read-back.
-async fn ask(desk: &Desk, statements: &[Statement]) -> std::result::Result<Version, String> {
+async fn ask(desk: &Desk, statements: &[Statement]) -> Result<Version, String> {
     #[derive(Deserialize)]
     struct Row {
         epoch: f64,
         n: f64,
     }
     let results = timed(desk, statements).await?;
-    let last = results.last().ok_or("no result")?;
-    let rows: Vec<Row> = last.results().map_err(|e| e.to_string())?;
-    let row = rows.first().ok_or("the row is not there")?;
+    let last = results.into_iter().last().ok_or("no result")?;
+    let row = last.rows.into_iter().next().ok_or("the row is not there")?;
+    let row: Row = serde_json::from_value(Json::Object(row)).map_err(|e| e.to_string())?;
     Ok(Version {
         epoch: whole(row.epoch),
         n: whole(row.n),
@@ -181,11 +187,11 @@ fn whole(number: f64) -> u64 {
 }
 
 /// Places the tombstone, and deletes everything once D1 holds it, if nothing has changed meanwhile.
-pub(super) async fn forget(desk: &Desk, id: TaskId, version: Version) -> Result<()> {
+pub(super) async fn forget(desk: &Desk, id: TaskId, version: Version) -> Result<(), Fault> {
     let Some(stored) = load(desk, id)? else {
         return Ok(());
     };
-    let statements = sql::tombstone(&stored.task, version, clock::now_ms());
+    let statements = sql::tombstone(&stored.task, version, desk.edge.now_ms());
     let event = match ask(desk, &statements).await {
         Ok(holds) if holds == version => Event::TombstoneAcked(version),
         Ok(holds) => Event::TombstoneFailed {
@@ -193,7 +199,8 @@ pub(super) async fn forget(desk: &Desk, id: TaskId, version: Version) -> Result<
             holds: Some(holds),
         },
         Err(error) => {
-            log::error(
+            desk.edge.log(
+                Level::Error,
                 "forget_failed",
                 json!({"task_id": id.to_string(), "error": error}),
             );

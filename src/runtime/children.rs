@@ -1,27 +1,26 @@
 //! Tasks that a slice begins and looks at.
 
 use super::Functions;
-use super::clock;
+use super::ask::{self, NoReply};
 use super::delivery;
-use super::stub::{self, NoReply};
+use super::ports::Edge;
 use crate::function::{CallError, ChildBegin, ChildSays, outcome_of};
 use crate::http::object_call::{Ask, Call, Told};
 use crate::protocol::{Begin, Standing};
 use crate::types::{Failure, TaskId};
-use worker::Env;
 
 /// How long another task's object is asked, in milliseconds. The step is tried again later.
 const PATIENCE_MS: u64 = 10_000;
 
 /// Until when another task's object is asked by a slice whose own messages end at `slice_until_ms`.
-pub(super) fn until_ms(slice_until_ms: u64) -> u64 {
-    slice_until_ms.min(clock::now_ms() + PATIENCE_MS)
+pub(super) fn until_ms(edge: &Edge, slice_until_ms: u64) -> u64 {
+    slice_until_ms.min(edge.now_ms() + PATIENCE_MS)
 }
 
 /// Begins a task for a step, or joins the one of the same key. Its first slice is started by its own
 /// object, as a link of the parent's chain.
 pub(super) async fn begin(
-    env: &Env,
+    edge: &Edge,
     functions: &Functions,
     begin: ChildBegin,
     until_ms: u64,
@@ -51,7 +50,7 @@ pub(super) async fn begin(
         task_id: begin.key.task_id(),
         ask: Ask::Begin {
             begin: Box::new(Begin {
-                op: clock::token(),
+                op: edge.token(),
                 key: begin.key,
                 function: begin.function,
                 policy,
@@ -66,7 +65,7 @@ pub(super) async fn begin(
             wait_ms: 0,
         },
     };
-    match stub::ask(env, &call, until_ms).await.map(|r| r.told) {
+    match ask::ask(edge, &call, until_ms).await.map(|r| r.told) {
         Ok(Told::Stands(standing)) => Ok(says(&standing)),
         // Without a claim nobody is given one; whatever it means, the task is there.
         Ok(Told::Claimed { .. }) => Ok(ChildSays::Moving),
@@ -81,11 +80,11 @@ pub(super) async fn begin(
 
 /// Where a task stands that a step waits for.
 pub(super) async fn look(
-    env: &Env,
+    edge: &Edge,
     task_id: TaskId,
     until_ms: u64,
 ) -> Result<ChildSays, CallError> {
-    match delivery::look(env, task_id, 0, until_ms).await {
+    match delivery::look(edge, task_id, 0, until_ms).await {
         Ok(Some(standing)) => Ok(says(&standing)),
         Ok(None) => Ok(ChildSays::Gone),
         Err(error) => Err(no_reply(error)),

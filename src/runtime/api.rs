@@ -1,11 +1,12 @@
 //! Queries and steering: one task, the list, forgetting; and the lab's switches.
 
-use super::clock;
-use super::d1;
+use super::ask::{self, NoReply};
 use super::delivery;
-use super::ingress::Exchange;
-use super::log;
-use super::stub::{self, NoReply};
+use super::ports::{Edge, Level};
+#[cfg(feature = "lab")]
+use super::serve::Body;
+use super::serve::Exchange;
+use super::within;
 use crate::http::code::Code;
 use crate::http::document::{TaskDocument, TaskState};
 use crate::http::journal;
@@ -17,7 +18,6 @@ use crate::store::d1 as sql;
 use crate::store::rows::{Cursor, TaskRow};
 use crate::types::{Answer, TaskId};
 use serde_json::{Value, json};
-use worker::Env;
 
 /// How long an object is asked before the answer is 503.
 const PATIENCE_MS: u64 = 5_000;
@@ -28,8 +28,9 @@ const LIST_TRIES: u32 = 3;
 
 pub(super) use crate::http::steer::absent;
 
-pub(super) fn unreachable(id: TaskId, error: &NoReply) -> Problem {
-    log::error(
+pub(super) fn unreachable(edge: &Edge, id: TaskId, error: &NoReply) -> Problem {
+    edge.log(
+        Level::Error,
         "object",
         json!({"task_id": id.to_string(), "error": format!("{error:?}")}),
     );
@@ -41,16 +42,16 @@ pub(super) fn unreachable(id: TaskId, error: &NoReply) -> Problem {
 }
 
 /// One task, from its object: what it says is true now. `?wait=N` waits up to N seconds for its end.
-pub(super) async fn show(env: &Env, exchange: &Exchange, id: TaskId) -> Result<Answer, Problem> {
+pub(super) async fn show(edge: &Edge, exchange: &Exchange, id: TaskId) -> Result<Answer, Problem> {
     let until = exchange.started_ms + wait_ms(&exchange.target)?;
     loop {
-        let now = clock::now_ms();
+        let now = edge.now_ms();
         let wait_ms = until.saturating_sub(now).min(limits::MAX_JOIN_MS);
-        let standing = delivery::look(env, id, wait_ms, now + wait_ms + PATIENCE_MS)
+        let standing = delivery::look(edge, id, wait_ms, now + wait_ms + PATIENCE_MS)
             .await
-            .map_err(|error| unreachable(id, &error))?
+            .map_err(|error| unreachable(edge, id, &error))?
             .ok_or_else(|| absent(id))?;
-        let now = clock::now_ms();
+        let now = edge.now_ms();
         if now >= until || !standing.summary.is_moving(now) {
             return Ok(TaskDocument::of(&standing.summary).to_answer(200));
         }
@@ -75,7 +76,11 @@ fn wait_ms(target: &str) -> Result<u64, Problem> {
 }
 
 /// The records of a task, from its object. `?after=` goes on where the page before ended.
-pub(super) async fn journal(env: &Env, exchange: &Exchange, id: TaskId) -> Result<Answer, Problem> {
+pub(super) async fn journal(
+    edge: &Edge,
+    exchange: &Exchange,
+    id: TaskId,
+) -> Result<Answer, Problem> {
     let mut after = String::new();
     let mut wrong = Vec::new();
     for (name, value) in query::parameters(&exchange.target) {
@@ -97,9 +102,9 @@ pub(super) async fn journal(env: &Env, exchange: &Exchange, id: TaskId) -> Resul
             show: true,
         },
     };
-    let reply = stub::ask(env, &call, clock::now_ms() + PATIENCE_MS)
+    let reply = ask::ask(edge, &call, edge.now_ms() + PATIENCE_MS)
         .await
-        .map_err(|error| unreachable(id, &error))?;
+        .map_err(|error| unreachable(edge, id, &error))?;
     match reply.told {
         Told::Journal {
             records,
@@ -111,7 +116,7 @@ pub(super) async fn journal(env: &Env, exchange: &Exchange, id: TaskId) -> Resul
                 generation,
                 records: &records,
                 more: more.as_deref(),
-                now_ms: clock::now_ms(),
+                now_ms: edge.now_ms(),
             };
             let mut answer = Answer::json(200, &page.document());
             answer.headers.push("cache-control", "no-store");
@@ -119,19 +124,23 @@ pub(super) async fn journal(env: &Env, exchange: &Exchange, id: TaskId) -> Resul
             Ok(answer)
         }
         Told::NotFound => Err(absent(id)),
-        other => Err(unreachable(id, &NoReply::Unreachable(other.name().into()))),
+        other => Err(unreachable(
+            edge,
+            id,
+            &NoReply::Unreachable(other.name().into()),
+        )),
     }
 }
 
 /// Has a task forgotten.
-pub(super) async fn forget(env: &Env, id: TaskId) -> Result<Answer, Problem> {
+pub(super) async fn forget(edge: &Edge, id: TaskId) -> Result<Answer, Problem> {
     let call = Call {
         task_id: id,
         ask: Ask::Delete,
     };
-    let reply = stub::ask(env, &call, clock::now_ms() + PATIENCE_MS)
+    let reply = ask::ask(edge, &call, edge.now_ms() + PATIENCE_MS)
         .await
-        .map_err(|error| unreachable(id, &error))?;
+        .map_err(|error| unreachable(edge, id, &error))?;
     match reply.told {
         Told::Done => Ok(Answer {
             status: 204,
@@ -147,7 +156,11 @@ pub(super) async fn forget(env: &Env, id: TaskId) -> Result<Answer, Problem> {
         )
         .task(id)),
         Told::NotFound => Err(absent(id)),
-        other => Err(unreachable(id, &NoReply::Unreachable(other.name().into()))),
+        other => Err(unreachable(
+            edge,
+            id,
+            &NoReply::Unreachable(other.name().into()),
+        )),
     }
 }
 
@@ -190,11 +203,11 @@ fn page(target: &str) -> Result<Page, Problem> {
 }
 
 /// The list, from D1, newest first. A task is in it from its end, or from when it first had to wait.
-pub(super) async fn list(env: &Env, exchange: &Exchange) -> Result<Answer, Problem> {
+pub(super) async fn list(edge: &Edge, exchange: &Exchange) -> Result<Answer, Problem> {
     let page = page(&exchange.target)?;
-    let statement = sql::list(page.before, page.limit + 1, clock::now_ms());
-    let rows = rows(env, &statement).await.map_err(|error| {
-        log::error("list", json!({ "error": error }));
+    let statement = sql::list(page.before, page.limit + 1, edge.now_ms());
+    let rows = rows(edge, &statement).await.map_err(|error| {
+        edge.log(Level::Error, "list", json!({ "error": error }));
         Problem::new(
             Code::Unavailable,
             "The database of results does not answer. Tasks go on without it.",
@@ -224,35 +237,42 @@ pub(super) async fn list(env: &Env, exchange: &Exchange) -> Result<Answer, Probl
 }
 
 /// Reads rows; a read may be tried again, whatever went wrong with it.
-async fn rows(env: &Env, statement: &sql::Statement) -> Result<Vec<TaskRow>, String> {
-    let until = clock::now_ms() + LIST_TIMEOUT_MS;
+async fn rows(edge: &Edge, statement: &sql::Statement) -> Result<Vec<TaskRow>, String> {
+    let until = edge.now_ms() + LIST_TIMEOUT_MS;
     let mut tries = 0;
     loop {
         tries += 1;
-        let left = until.saturating_sub(clock::now_ms()).max(1);
-        let asked = clock::within(left, d1::batch(env, std::slice::from_ref(statement))).await;
+        let left = until.saturating_sub(edge.now_ms()).max(1);
+        let asked = within(edge, left, edge.d1(vec![statement.clone()])).await;
         let read = asked
             .unwrap_or_else(|| Err("no answer in time".into()))
             .and_then(|results| {
-                let first = results.first().ok_or("no result")?;
-                first.results().map_err(|e| e.to_string())
+                let first = results.into_iter().next().ok_or("no result")?;
+                let rows = first.rows.into_iter();
+                rows.map(|row| serde_json::from_value(Value::Object(row)))
+                    .collect::<Result<_, _>>()
+                    .map_err(|e| e.to_string())
             });
-        if read.is_ok() || tries >= LIST_TRIES || clock::now_ms() >= until {
+        if read.is_ok() || tries >= LIST_TRIES || edge.now_ms() >= until {
             return read;
         }
-        clock::sleep(50 << tries).await;
+        edge.sleep(50 << tries).await;
     }
 }
 
 /// Sets the lab's faults.
 #[cfg(feature = "lab")]
-pub(super) async fn set_faults(request: &mut worker::Request) -> Result<Answer, Problem> {
-    let body = super::wire::body(request, limits::MAX_BODY_BYTES)
-        .await
-        .unwrap_or_default();
+pub(super) async fn set_faults(edge: &Edge, body: &mut dyn Body) -> Result<Answer, Problem> {
+    let body = body.read(limits::MAX_BODY_BYTES).await.unwrap_or_default();
     let wish: Value = serde_json::from_slice(&body)
         .map_err(|e| Problem::new(Code::InputInvalid, format!("not JSON: {e}")))?;
-    super::probe::set_faults(&wish)
-        .map_err(|wrong| Problem::new(Code::InputInvalid, wrong.join("; ")))?;
-    Ok(Answer::json(200, &super::probe::faults()))
+    faults(edge, Some(&wish))
+}
+
+/// Shows the lab's faults, and sets them first if that is wished.
+#[cfg(feature = "lab")]
+pub(super) fn faults(edge: &Edge, wish: Option<&Value>) -> Result<Answer, Problem> {
+    let faults = edge.faults(wish);
+    let faults = faults.map_err(|wrong| Problem::new(Code::InputInvalid, wrong.join("; ")))?;
+    Ok(Answer::json(200, &faults))
 }

@@ -2,10 +2,11 @@
 
 use super::App;
 use super::api::{absent, unreachable};
-use super::clock;
+use super::ask::{self, NoReply};
 use super::delivery;
-use super::ingress::{self, Exchange};
-use super::stub::{self, NoReply};
+use super::ingress;
+use super::ports::Edge;
+use super::serve::{Body, Exchange, TOKEN, read, read_up_to, tokens};
 use crate::http::object_call::{Ask, Call, Told};
 use crate::http::problem::Problem;
 use crate::http::signal::{self, Address};
@@ -13,117 +14,117 @@ use crate::http::steer::{self, Operation};
 use crate::limits;
 use crate::protocol::StepRecord;
 use crate::types::{Answer, Headers, Input, TaskId};
-use worker::{Env, Request};
 
 /// How long an object is asked before the answer is 503, in milliseconds.
 const PATIENCE_MS: u64 = 5_000;
 /// Steps that are named when one was asked for that there isn't.
 const NAMED_STEPS: usize = 20;
 
-async fn ask(env: &Env, id: TaskId, ask: Ask) -> Result<Told, Problem> {
+async fn ask(edge: &Edge, id: TaskId, ask: Ask) -> Result<Told, Problem> {
     let call = Call { task_id: id, ask };
-    let reply = stub::ask(env, &call, clock::now_ms() + PATIENCE_MS).await;
+    let reply = ask::ask(edge, &call, edge.now_ms() + PATIENCE_MS).await;
     reply
         .map(|reply| reply.told)
-        .map_err(|error| unreachable(id, &error))
+        .map_err(|error| unreachable(edge, id, &error))
 }
 
-fn unexpected(id: TaskId, told: &Told) -> Problem {
+fn unexpected(edge: &Edge, id: TaskId, told: &Told) -> Problem {
     let why = match told {
         Told::Unavailable(why) => why.clone(),
         other => other.name().to_owned(),
     };
-    unreachable(id, &NoReply::Unreachable(why))
+    unreachable(edge, id, &NoReply::Unreachable(why))
 }
 
 /// A signal to a task.
 pub(super) async fn signal(
-    env: &Env,
+    edge: &Edge,
     exchange: &Exchange,
-    request: &mut Request,
+    body: &mut dyn Body,
     id: TaskId,
     name: &str,
 ) -> Result<Answer, Problem> {
     let head = exchange.delivery();
     signal::check(&head)?;
-    let body = ingress::read_up_to(request, limits::MAX_SIGNAL_BYTES).await?;
-    let (tokens, secret) = (ingress::tokens(env), ingress::secret(env, ingress::TOKEN));
+    let body = read_up_to(body, limits::MAX_SIGNAL_BYTES).await?;
+    let (tokens, secret) = (tokens(edge), edge.secret(TOKEN));
     let address = Address { task_id: id, name };
     let signal = signal::admit(address, &head, &body, &tokens, secret.as_deref())?;
-    let told = ask(env, id, Ask::Signal(Box::new(signal))).await?;
+    let told = ask(edge, id, Ask::Signal(Box::new(signal))).await?;
     let one_time = signal::is_one_time(head.target);
-    signal::answer(&told, id, one_time).unwrap_or_else(|| Err(unexpected(id, &told)))
+    signal::answer(&told, id, one_time).unwrap_or_else(|| Err(unexpected(edge, id, &told)))
 }
 
 /// Has a task ended.
 pub(super) async fn cancel(
-    env: &Env,
+    edge: &Edge,
     exchange: &Exchange,
-    request: &mut Request,
+    body: &mut dyn Body,
     id: TaskId,
 ) -> Result<Answer, Problem> {
-    let op = op(Operation::Cancel, exchange, request).await?;
-    let told = ask(env, id, Ask::Cancel { op }).await?;
-    answer(Operation::Cancel, id, &told)
+    let op = op(Operation::Cancel, edge, exchange, body).await?;
+    let told = ask(edge, id, Ask::Cancel { op }).await?;
+    answer(edge, Operation::Cancel, id, &told)
 }
 
 /// Has undone what a task did.
 pub(super) async fn undo(
-    env: &Env,
+    edge: &Edge,
     exchange: &Exchange,
-    request: &mut Request,
+    body: &mut dyn Body,
     id: TaskId,
 ) -> Result<Answer, Problem> {
-    let op = op(Operation::Undo, exchange, request).await?;
-    let told = ask(env, id, Ask::Undo { op }).await?;
-    answer(Operation::Undo, id, &told)
+    let op = op(Operation::Undo, edge, exchange, body).await?;
+    let told = ask(edge, id, Ask::Undo { op }).await?;
+    answer(edge, Operation::Undo, id, &told)
 }
 
 /// Names an operation that takes no body.
 async fn op(
     operation: Operation,
+    edge: &Edge,
     exchange: &Exchange,
-    request: &mut Request,
+    body: &mut dyn Body,
 ) -> Result<String, Problem> {
-    steer::without_body(&ingress::read(request).await?)?;
-    steer::op(operation, &exchange.headers, &clock::token())
+    steer::without_body(&read(body).await?)?;
+    steer::op(operation, &exchange.headers, &edge.token())
 }
 
-fn answer(operation: Operation, id: TaskId, told: &Told) -> Result<Answer, Problem> {
-    steer::answer(operation, told, id).unwrap_or_else(|| Err(unexpected(id, told)))
+fn answer(edge: &Edge, operation: Operation, id: TaskId, told: &Told) -> Result<Answer, Problem> {
+    steer::answer(operation, told, id).unwrap_or_else(|| Err(unexpected(edge, id, told)))
 }
 
 /// Has a task tried again, or says what that would do.
 pub(super) async fn retry(
-    env: &Env,
+    edge: &Edge,
     exchange: &Exchange,
-    request: &mut Request,
+    body: &mut dyn Body,
     app: &App,
     id: TaskId,
 ) -> Result<Answer, Problem> {
-    let op = steer::op(Operation::Retry, &exchange.headers, &clock::token())?;
-    let body = ingress::read(request).await?;
+    let op = steer::op(Operation::Retry, &exchange.headers, &edge.token())?;
+    let body = read(body).await?;
     let retry = steer::retry(&body, op)?;
     if let Some(input) = &retry.input {
-        takes(env, app, id, input).await?;
+        takes(edge, app, id, input).await?;
     }
     let call = Ask::Retry {
         has_input: retry.input.is_some(),
         retry: Box::new(retry),
     };
-    let told = ask(env, id, call).await?;
+    let told = ask(edge, id, call).await?;
     if told == Told::NoSuchStep {
-        return Err(steer::no_such_step(id, &steps(env, id).await?));
+        return Err(steer::no_such_step(id, &steps(edge, id).await?));
     }
-    answer(Operation::Retry, id, &told)
+    answer(edge, Operation::Retry, id, &told)
 }
 
 /// Whether the function of a task can read another input: nothing is begun that cannot run.
-async fn takes(env: &Env, app: &App, id: TaskId, input: &[u8]) -> Result<(), Problem> {
-    let until_ms = clock::now_ms() + PATIENCE_MS;
-    let standing = delivery::look(env, id, 0, until_ms)
+async fn takes(edge: &Edge, app: &App, id: TaskId, input: &[u8]) -> Result<(), Problem> {
+    let until_ms = edge.now_ms() + PATIENCE_MS;
+    let standing = delivery::look(edge, id, 0, until_ms)
         .await
-        .map_err(|error| unreachable(id, &error))?
+        .map_err(|error| unreachable(edge, id, &error))?
         .ok_or_else(|| absent(id))?;
     // What this release does not have is left to the one that runs it.
     let Some(function) = app.function(&standing.summary.function) else {
@@ -140,15 +141,15 @@ async fn takes(env: &Env, app: &App, id: TaskId, input: &[u8]) -> Result<(), Pro
 }
 
 /// The names of the first recorded steps.
-async fn steps(env: &Env, id: TaskId) -> Result<Vec<String>, Problem> {
+async fn steps(edge: &Edge, id: TaskId) -> Result<Vec<String>, Problem> {
     let call = Ask::Journal {
         after: String::new(),
         undoing: false,
         show: true,
     };
-    match ask(env, id, call).await? {
+    match ask(edge, id, call).await? {
         Told::Journal { records, .. } => Ok(named(&records)),
-        other => Err(unexpected(id, &other)),
+        other => Err(unexpected(edge, id, &other)),
     }
 }
 

@@ -2,10 +2,8 @@
 //! cleaner deletes what is dead. Both work in small pieces, and a run that is cut off, doubled or
 //! missed does no harm: the next one goes on.
 
-use super::clock;
-use super::d1;
-use super::log;
-use super::stub;
+use super::ask;
+use super::ports::{Edge, Level, Rows};
 use crate::http::object_call::{Ask, Call, Told};
 use crate::limits;
 use crate::maintenance::{self, Run};
@@ -14,8 +12,7 @@ use crate::types::TaskId;
 use futures::StreamExt as _;
 use futures::stream;
 use serde::Deserialize;
-use serde_json::json;
-use worker::Env;
+use serde_json::{Value, json};
 
 /// Objects that are poked at a time: the platform gives six connections.
 const POKES_AT_A_TIME: usize = 5;
@@ -29,34 +26,37 @@ struct Overdue {
 }
 
 /// One run of all jobs.
-pub(super) async fn tick(env: &Env) {
-    let started = clock::now_ms();
-    let clean = clean(env, started).await;
-    let rescue = rescue(env, clock::now_ms()).await;
+pub async fn tick(edge: &Edge) {
+    let started = edge.now_ms();
+    let clean = clean(edge, started).await;
+    let rescue = rescue(edge, edge.now_ms()).await;
     let fields = json!({
         "poked": rescue.done, "rescue_error": rescue.error,
         "deleted": clean.done, "clean_error": clean.error,
-        "ms": clock::now_ms() - started,
+        "ms": edge.now_ms() - started,
     });
     if rescue.error.is_some() || clean.error.is_some() {
-        log::error("cron", fields);
+        edge.log(Level::Error, "cron", fields);
     } else {
-        log::info("cron", fields);
+        edge.log(Level::Info, "cron", fields);
     }
 }
 
-async fn rescue(env: &Env, started_ms: u64) -> Run {
+fn overdue(results: Vec<Rows>) -> Vec<Overdue> {
+    let rows = results.into_iter().next().unwrap_or_default().rows;
+    let read = |row| serde_json::from_value(Value::Object(row)).ok();
+    rows.into_iter().filter_map(read).collect()
+}
+
+async fn rescue(edge: &Edge, started_ms: u64) -> Run {
     let mut run = Run::default();
     let before = started_ms.saturating_sub(limits::RESCUE_AFTER_MS);
     let orphans = started_ms.saturating_sub(limits::ORPHAN_GRACE_MS);
     let mut after: (u64, String) = (0, String::new());
-    while maintenance::goes_on(started_ms, clock::now_ms(), limits::CRON_BUDGET_MS) {
+    while maintenance::goes_on(started_ms, edge.now_ms(), limits::CRON_BUDGET_MS) {
         let page = sql::overdue(before, orphans, (after.0, &after.1), limits::CRON_BATCH);
-        let rows: Vec<Overdue> = match d1::batch(env, &[page]).await {
-            Ok(results) => results
-                .first()
-                .and_then(|r| r.results().ok())
-                .unwrap_or_default(),
+        let rows = match edge.d1(vec![page]).await {
+            Ok(results) => overdue(results),
             Err(error) => {
                 run.error = Some(error);
                 break;
@@ -67,7 +67,7 @@ async fn rescue(env: &Env, started_ms: u64) -> Run {
         let full = rows.len() == usize::try_from(limits::CRON_BATCH).unwrap_or(usize::MAX);
         let ids = rows.iter().filter_map(|r| TaskId::parse(&r.task_id));
         let pokes = stream::iter(ids.collect::<Vec<_>>())
-            .map(|id| poke(env, id))
+            .map(|id| poke(edge, id))
             .buffer_unordered(POKES_AT_A_TIME);
         run.done += pokes
             .filter(|poked| std::future::ready(*poked))
@@ -81,31 +81,23 @@ async fn rescue(env: &Env, started_ms: u64) -> Run {
 }
 
 /// Has an object look at itself. A row whose object has nothing is left to the cleaner.
-async fn poke(env: &Env, task_id: TaskId) -> bool {
+async fn poke(edge: &Edge, task_id: TaskId) -> bool {
     let call = Call {
         task_id,
         ask: Ask::Poke,
     };
-    let reply = stub::ask(env, &call, clock::now_ms() + POKE_MS).await;
+    let reply = ask::ask(edge, &call, edge.now_ms() + POKE_MS).await;
     matches!(reply.map(|r| r.told), Ok(Told::Done))
 }
 
-async fn clean(env: &Env, started_ms: u64) -> Run {
+async fn clean(edge: &Edge, started_ms: u64) -> Run {
     let mut run = Run::default();
     for job in [sql::clean_checkpoints, sql::clean_tasks] {
-        while maintenance::goes_on(started_ms, clock::now_ms(), limits::CRON_BUDGET_MS) {
-            let statement = job(
-                clock::now_ms(),
-                limits::ORPHAN_GRACE_MS,
-                limits::CLEAN_BATCH,
-            );
-            match d1::batch(env, &[statement]).await {
+        while maintenance::goes_on(started_ms, edge.now_ms(), limits::CRON_BUDGET_MS) {
+            let statement = job(edge.now_ms(), limits::ORPHAN_GRACE_MS, limits::CLEAN_BATCH);
+            match edge.d1(vec![statement]).await {
                 Ok(results) => {
-                    let changes = results
-                        .first()
-                        .and_then(|r| r.meta().ok().flatten())
-                        .and_then(|m| m.changes)
-                        .unwrap_or(0) as u64;
+                    let changes = results.first().map_or(0, |result| result.changes);
                     run.done += changes;
                     if changes < u64::from(limits::CLEAN_BATCH) {
                         break;

@@ -1,9 +1,9 @@
 //! The object tells other tasks what they are owed: parents of the end, children of a cancellation.
 
-use super::clock;
+use super::Fault;
+use super::ask;
 use super::desk::Desk;
-use super::log;
-use super::stub;
+use super::ports::Level;
 use crate::function::outcome_of;
 use crate::http::object_call::{Ask, Call, Told};
 use crate::limits;
@@ -14,7 +14,6 @@ use futures::StreamExt as _;
 use futures::stream;
 use serde_json::json;
 use std::cell::Cell;
-use worker::Result;
 
 /// Others that are told at a time: the platform gives six connections.
 const AT_A_TIME: usize = 5;
@@ -24,13 +23,13 @@ const MAX_ROUNDS: u32 = 4;
 const BUDGET_MS: u64 = 2 * limits::FLUSH_TIMEOUT_MS;
 
 /// Pays what is owed until nothing is left or somebody could not be told. At most one at a time.
-pub(super) async fn pay(desk: &Desk, id: TaskId) -> Result<()> {
+pub(super) async fn pay(desk: &Desk, id: TaskId) -> Result<(), Fault> {
     if desk.paying.replace(true) {
         // The run on its way looks at the debts again when it is through.
         return Ok(());
     }
     let _over = Over(&desk.paying);
-    let until_ms = clock::now_ms() + BUDGET_MS;
+    let until_ms = desk.edge.now_ms() + BUDGET_MS;
     for _ in 0..MAX_ROUNDS {
         let Some(stored) = load(desk, id)? else {
             return Ok(());
@@ -55,12 +54,12 @@ impl Drop for Over<'_> {
     }
 }
 
-fn load(desk: &Desk, id: TaskId) -> Result<Option<Stored>> {
-    Stored::load(&desk.storage, id).map_err(|e| worker::Error::RustError(e.to_string()))
+fn load(desk: &Desk, id: TaskId) -> Result<Option<Stored>, Fault> {
+    Stored::load(&desk.storage.cells(), id).map_err(|e| Fault(e.to_string()))
 }
 
 /// Pays each debt once. True if all of them are.
-async fn round(desk: &Desk, stored: &Stored, until_ms: u64) -> Result<bool> {
+async fn round(desk: &Desk, stored: &Stored, until_ms: u64) -> Result<bool, Fault> {
     let id = stored.task.id();
     let calls = stored.task.debts.list.iter().map(|debt| async move {
         let call = message(desk, stored, debt)?;
@@ -98,7 +97,7 @@ fn end(desk: &Desk, stored: &Stored, parent: &Parent) -> Option<Call> {
     let task = &stored.task;
     let mut answer = task.answer.clone().filter(|_| task.answers());
     if let Some(answer) = &mut answer {
-        answer.body = stored.answer_body(&desk.storage).ok()?;
+        answer.body = stored.answer_body(&desk.storage.cells()).ok()?;
     }
     let outcome = outcome_of(&Standing {
         began: false,
@@ -121,17 +120,18 @@ fn end(desk: &Desk, stored: &Stored, parent: &Parent) -> Option<Call> {
 
 /// True if somebody has answered: whoever is gone, has ended or has heard of it before needs nothing.
 async fn tell(desk: &Desk, id: TaskId, call: Call, until_ms: u64) -> bool {
-    let now = clock::now_ms();
+    let now = desk.edge.now_ms();
     let until_ms = until_ms.min(now + limits::FLUSH_TIMEOUT_MS);
     if now >= until_ms {
         return false;
     }
-    let why = match stub::ask(&desk.env, &call, until_ms).await.map(|r| r.told) {
+    let why = match ask::ask(&desk.edge, &call, until_ms).await.map(|r| r.told) {
         Ok(Told::Unavailable(why)) => why,
         Ok(_) => return true,
         Err(error) => format!("{error:?}"),
     };
-    log::error(
+    desk.edge.log(
+        Level::Error,
         "debt_failed",
         json!({
             "task_id": id.to_string(), "to": call.task_id.to_string(),

@@ -1,10 +1,10 @@
 //! The outside of a slice, on the platform.
 
 use super::Functions;
+use super::ask::{self, NoReply};
 use super::children;
-use super::clock;
-use super::outbound;
-use super::stub::{self, NoReply};
+use super::ports::Edge;
+use super::serve::TOKEN;
 use crate::function::{
     CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse,
 };
@@ -15,11 +15,10 @@ use crate::protocol::{Finish, Record, Reply, Suspend};
 use crate::types::{Answer, Failure, TaskId, Token};
 use futures::future::LocalBoxFuture;
 use std::cell::Cell;
-use worker::Env;
 
 /// The outside of one slice.
 pub(super) struct EdgeHost {
-    pub(super) env: Env,
+    pub(super) edge: Edge,
     /// What children can be.
     pub(super) functions: Functions,
     pub(super) task_id: TaskId,
@@ -34,13 +33,13 @@ const RECORDS_PER_PAUSE: u32 = 16;
 
 impl EdgeHost {
     fn ask(&self, ask: Ask) -> LocalBoxFuture<'static, Result<Reply, CallError>> {
-        let (env, until_ms) = (self.env.clone(), self.until_ms);
+        let (edge, until_ms) = (self.edge.clone(), self.until_ms);
         let call = Call {
             task_id: self.task_id,
             ask,
         };
         Box::pin(async move {
-            match stub::ask(&env, &call, until_ms).await {
+            match ask::ask(&edge, &call, until_ms).await {
                 Ok(reply) => understood(reply),
                 Err(NoReply::Overloaded) => {
                     Err(CallError::Unreachable("the object is overloaded".into()))
@@ -88,26 +87,26 @@ fn understood(reply: ObjectReply) -> Result<Reply, CallError> {
 
 impl Host for EdgeHost {
     fn now_ms(&self) -> u64 {
-        clock::now_ms()
+        self.edge.now_ms()
     }
 
     fn sleep(&self, ms: u64) -> LocalBoxFuture<'static, ()> {
-        Box::pin(clock::sleep(ms))
+        self.edge.sleep(ms)
     }
 
     fn token(&self) -> Token {
-        clock::token()
+        self.edge.token()
     }
 
     fn jitter(&self) -> u32 {
-        clock::jitter()
+        self.edge.jitter()
     }
 
     fn fetch(
         &self,
         request: OutRequest,
     ) -> LocalBoxFuture<'static, Result<OutResponse, FetchError>> {
-        Box::pin(outbound::send(request))
+        self.edge.fetch(request)
     }
 
     fn record(&self, record: Record) -> LocalBoxFuture<'static, Result<Reply, CallError>> {
@@ -119,9 +118,10 @@ impl Host for EdgeHost {
         }
         // Within one process, messages never touch the network; a local engine that passes them on
         // for ever looks at nobody else.
+        let pause = self.edge.sleep(1);
         Box::pin(async move {
             let reply = asked.await;
-            clock::sleep(1).await;
+            pause.await;
             reply
         })
     }
@@ -138,21 +138,24 @@ impl Host for EdgeHost {
         &self,
         begin: ChildBegin,
     ) -> LocalBoxFuture<'static, Result<ChildSays, CallError>> {
-        let (env, functions) = (self.env.clone(), self.functions.clone());
-        let until_ms = children::until_ms(self.until_ms);
-        Box::pin(async move { children::begin(&env, &functions, begin, until_ms).await })
+        let (edge, functions) = (self.edge.clone(), self.functions.clone());
+        let until_ms = children::until_ms(&self.edge, self.until_ms);
+        Box::pin(async move { children::begin(&edge, &functions, begin, until_ms).await })
     }
 
     fn look_at_child(
         &self,
         task_id: TaskId,
     ) -> LocalBoxFuture<'static, Result<ChildSays, CallError>> {
-        let (env, until_ms) = (self.env.clone(), children::until_ms(self.until_ms));
-        Box::pin(async move { children::look(&env, task_id, until_ms).await })
+        let (edge, until_ms) = (
+            self.edge.clone(),
+            children::until_ms(&self.edge, self.until_ms),
+        );
+        Box::pin(async move { children::look(&edge, task_id, until_ms).await })
     }
 
     fn signal_token(&self, name: &str, n: u32) -> Option<String> {
-        let secret = super::ingress::secret(&self.env, super::ingress::TOKEN)?;
+        let secret = self.edge.secret(TOKEN)?;
         seal::signal_token(&secret, self.task_id, name, n)
     }
 

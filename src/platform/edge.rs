@@ -1,0 +1,112 @@
+//! The runtime's outside, on the platform.
+
+use super::{clock, d1, log, outbound, probe, selfcall, stub};
+use crate::function::{FetchError, OutRequest, OutResponse};
+use crate::http::object_call::{Call, Reply};
+use crate::runtime::{Broken, Continuation, Later, Level, Platform, Rows};
+use crate::store::d1::Statement;
+use crate::types::{Policy, Token};
+use serde_json::Value;
+use std::rc::Rc;
+use worker::{Context, Env, State};
+
+/// Who keeps this invocation alive after its answer.
+pub(super) enum Waits {
+    /// A request.
+    Request(Context),
+    /// An object.
+    Object(Rc<State>),
+    /// Nobody: a scheduled run has no answer.
+    Nowhere,
+}
+
+/// One invocation on the platform.
+pub(super) struct PlatformEdge {
+    env: Env,
+    waits: Waits,
+}
+
+impl PlatformEdge {
+    pub(super) fn new(env: Env, waits: Waits) -> Self {
+        Self { env, waits }
+    }
+}
+
+impl Platform for PlatformEdge {
+    fn now_ms(&self) -> u64 {
+        clock::now_ms()
+    }
+
+    fn sleep(&self, ms: u64) -> Later<()> {
+        Box::pin(clock::sleep(ms))
+    }
+
+    fn token(&self) -> Token {
+        clock::token()
+    }
+
+    fn jitter(&self) -> u32 {
+        clock::jitter()
+    }
+
+    fn send(&self, call: &Call) -> Later<Result<Reply, Broken>> {
+        stub::send(self.env.clone(), call)
+    }
+
+    fn go_on(&self, continuation: Continuation) -> Later<Result<u16, String>> {
+        Box::pin(selfcall::send(self.env.clone(), continuation))
+    }
+
+    fn d1(&self, statements: Vec<Statement>) -> Later<Result<Vec<Rows>, String>> {
+        Box::pin(d1::batch(self.env.clone(), statements))
+    }
+
+    fn fetch(&self, request: OutRequest) -> Later<Result<OutResponse, FetchError>> {
+        Box::pin(outbound::send(request))
+    }
+
+    fn wait_until(&self, work: Later<()>) {
+        match &self.waits {
+            Waits::Request(context) => context.wait_until(work),
+            Waits::Object(state) => state.wait_until(work),
+            Waits::Nowhere => worker::wasm_bindgen_futures::spawn_local(work),
+        }
+    }
+
+    fn secret(&self, name: &str) -> Option<String> {
+        let secret = self.env.secret(name).map(|s| s.to_string());
+        secret
+            .or_else(|_| self.env.var(name).map(|v| v.to_string()))
+            .ok()
+    }
+
+    fn log(&self, level: Level, event: &str, fields: Value) {
+        match level {
+            Level::Info => log::info(event, fields),
+            Level::Error => log::error(event, fields),
+        }
+    }
+
+    /// Local engines let a slice run for ever; the lab build ends it as the platform would, without a
+    /// word. The platform itself needs no help.
+    fn cut_ms(&self, policy: &Policy) -> Option<u64> {
+        cfg!(feature = "lab").then_some(policy.slice_cut_ms)
+    }
+
+    fn count(&self, what: &'static str, by: u64) {
+        probe::count(what, by);
+    }
+
+    #[cfg(feature = "lab")]
+    fn faults(&self, wish: Option<&Value>) -> Result<Value, Vec<String>> {
+        if let Some(wish) = wish {
+            probe::set_faults(wish)?;
+        }
+        Ok(probe::faults())
+    }
+
+    #[cfg(feature = "lab")]
+    fn counters(&self) -> Value {
+        probe::counters()
+    }
+}

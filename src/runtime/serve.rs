@@ -1,0 +1,193 @@
+//! Every request: its route, its checks in order, its answer.
+
+use super::ports::{Edge, Level};
+use super::{App, api, ingress, steer};
+use crate::config::ConfigProblem;
+use crate::http::admit;
+use crate::http::auth::{Scope, Tokens};
+use crate::http::code::Code;
+use crate::http::problem::Problem;
+use crate::http::route::{self, Route};
+use crate::limits;
+use crate::types::{Answer, Headers};
+use futures::future::LocalBoxFuture;
+use serde_json::json;
+use uuid::Uuid;
+
+/// Name of the secret that holds the API token.
+pub const TOKEN: &str = "ONCEWARD_TOKEN";
+
+/// What is known of a request before its body is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// The path as sent.
+    pub path: String,
+    /// Path and query as sent.
+    pub target: String,
+    /// Its fields.
+    pub headers: Headers,
+    /// It came through the service binding: no request from outside can.
+    pub inside: bool,
+    /// When it arrived.
+    pub started_ms: u64,
+}
+
+impl Exchange {
+    pub(super) fn delivery(&self) -> admit::Delivery<'_> {
+        admit::Delivery {
+            method: &self.method,
+            target: &self.target,
+            headers: &self.headers,
+        }
+    }
+}
+
+/// Why a body could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyFault {
+    /// Larger than is taken here.
+    TooLarge,
+    /// The sender went away half-way.
+    CutOff,
+}
+
+/// The body of a request, which is read only once its head is known to be right.
+pub trait Body {
+    /// Reads it, up to the limit.
+    fn read(&mut self, limit_bytes: usize) -> LocalBoxFuture<'_, Result<Vec<u8>, BodyFault>>;
+}
+
+/// Which route a request means.
+///
+/// # Errors
+/// The problem document of an address that is none, or of a method that it does not take.
+pub fn route_of(exchange: &Exchange) -> Result<Route, Problem> {
+    route::route(&exchange.method, &exchange.path)
+}
+
+/// Answers one request. What a sender can get wrong is an answer.
+pub async fn serve(
+    edge: &Edge,
+    exchange: &Exchange,
+    body: &mut dyn Body,
+    app: &Result<App, Vec<ConfigProblem>>,
+) -> Answer {
+    let answer = match route_of(exchange) {
+        Ok(route) => answer(route, exchange, body, edge, app).await,
+        Err(problem) => Err(problem),
+    };
+    let mut answer = answer.unwrap_or_else(|problem| {
+        if let Some(reason) = &problem.reason {
+            let path = &exchange.path;
+            edge.log(
+                Level::Info,
+                "refused",
+                json!({"code": problem.code.as_str(), "reason": reason, "path": path}),
+            );
+        }
+        // The body of a 401 is the same for everybody.
+        let problem = match problem.code {
+            Code::Unauthorized => problem,
+            _ => problem.occurred(&Uuid::new_v4().hyphenated().to_string()),
+        };
+        problem.to_answer()
+    });
+    route::cors(&mut answer.headers);
+    answer
+}
+
+async fn answer(
+    route: Route,
+    exchange: &Exchange,
+    body: &mut dyn Body,
+    edge: &Edge,
+    app: &Result<App, Vec<ConfigProblem>>,
+) -> Result<Answer, Problem> {
+    if let Route::Preflight { allow } = &route {
+        return Ok(route::preflight(allow));
+    }
+    if let Route::ErrorPage { code } = route {
+        return Ok(code.page_answer());
+    }
+    let app = app
+        .as_ref()
+        .map_err(|problems| ingress::misconfigured(edge, problems))?;
+    if let Some(scope) = scope(&route) {
+        operator(edge, &exchange.headers, scope)?;
+    }
+    match route {
+        Route::Hook { source } => ingress::hook(&source, exchange, body, edge, app).await,
+        Route::Call { name } => ingress::call(&name, exchange, body, edge, app).await,
+        Route::Continue => ingress::go_on(exchange, body, edge, app).await,
+        Route::Health => Ok(Answer::json(200, &json!({"status": "ok"}))),
+        Route::Signal { id, name } => steer::signal(edge, exchange, body, id, &name).await,
+        Route::ListTasks => api::list(edge, exchange).await,
+        Route::ShowTask { id } => api::show(edge, exchange, id).await,
+        Route::ForgetTask { id } => api::forget(edge, id).await,
+        Route::ShowJournal { id } => api::journal(edge, exchange, id).await,
+        Route::CancelTask { id } => steer::cancel(edge, exchange, body, id).await,
+        Route::RetryTask { id } => steer::retry(edge, exchange, body, app, id).await,
+        Route::UndoTask { id } => steer::undo(edge, exchange, body, id).await,
+        #[cfg(feature = "lab")]
+        Route::SetFaults => api::set_faults(edge, body).await,
+        #[cfg(feature = "lab")]
+        Route::ShowFaults => api::faults(edge, None),
+        #[cfg(feature = "lab")]
+        Route::ShowCounters => Ok(Answer::json(200, &edge.counters())),
+        Route::Preflight { .. } | Route::ErrorPage { .. } => {
+            Err(Problem::new(Code::NotFound, "No route has this address."))
+        }
+    }
+}
+
+/// What an operator's token has to allow; `None` where senders and everybody have their own checks.
+fn scope(route: &Route) -> Option<Scope> {
+    match route {
+        Route::ListTasks | Route::ShowTask { .. } | Route::ShowJournal { .. } => Some(Scope::Read),
+        Route::ForgetTask { .. }
+        | Route::CancelTask { .. }
+        | Route::RetryTask { .. }
+        | Route::UndoTask { .. } => Some(Scope::Operate),
+        #[cfg(feature = "lab")]
+        Route::SetFaults => Some(Scope::Operate),
+        #[cfg(feature = "lab")]
+        Route::ShowFaults | Route::ShowCounters => None,
+        Route::Hook { .. }
+        | Route::Call { .. }
+        | Route::Signal { .. }
+        | Route::Continue
+        | Route::Health
+        | Route::ErrorPage { .. }
+        | Route::Preflight { .. } => None,
+    }
+}
+
+pub(super) fn tokens(edge: &Edge) -> Tokens {
+    Tokens::single(edge.secret(TOKEN).as_deref())
+}
+
+fn operator(edge: &Edge, headers: &Headers, scope: Scope) -> Result<(), Problem> {
+    tokens(edge).check(headers, scope).map(drop)
+}
+
+pub(super) async fn read(body: &mut dyn Body) -> Result<Vec<u8>, Problem> {
+    read_up_to(body, limits::MAX_BODY_BYTES).await
+}
+
+pub(super) async fn read_up_to(
+    body: &mut dyn Body,
+    limit_bytes: usize,
+) -> Result<Vec<u8>, Problem> {
+    body.read(limit_bytes).await.map_err(|fault| match fault {
+        BodyFault::TooLarge => Problem::new(
+            Code::BodyTooLarge,
+            format!("The body has more than {limit_bytes} bytes."),
+        ),
+        BodyFault::CutOff => Problem::new(
+            Code::InputInvalid,
+            "The request ended before its body was complete. Nothing was accepted.",
+        ),
+    })
+}
