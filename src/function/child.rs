@@ -173,12 +173,12 @@ impl IntoFuture for ChildStep {
                     .collect(),
             };
             check_lineage(&begin, &id)?;
-            let opened = None;
             let calling = Calling {
+                task_id: begin.key.task_id(),
+                opened: None,
                 run,
                 id,
                 begin,
-                opened,
             };
             let text = calling.outcome().await?;
             read(&text, &self.name)
@@ -221,6 +221,8 @@ struct Calling {
     run: Rc<Run>,
     id: StepId,
     begin: ChildBegin,
+    /// The task: that on record, which an operator's retry with new keys does not change.
+    task_id: TaskId,
     /// As on record.
     opened: Option<(u64, u32)>,
 }
@@ -247,8 +249,9 @@ impl Calling {
             Some(Outcome::Open(open)) => (open.child, false),
             None => (None, true),
         };
+        self.task_id = child.unwrap_or(self.task_id);
         let says = match child {
-            Some(child) => self.look(child).await?,
+            Some(_) => self.look().await?,
             None => self.begin_it(fresh).await?,
         };
         match says {
@@ -280,7 +283,7 @@ impl Calling {
             let why = CallError::Unreachable("it did not take the task".to_owned());
             return Err(self.unreachable(&why));
         }
-        let task_id = self.begin.key.task_id();
+        let task_id = self.task_id;
         if self.begin.parent.is_none() && !matches!(says, ChildSays::Refused(_)) {
             let response = OutResponse {
                 status: 202,
@@ -301,18 +304,18 @@ impl Calling {
         Ok(says)
     }
 
-    async fn look(&self, child: TaskId) -> Result<ChildSays, Failure> {
+    async fn look(&self) -> Result<ChildSays, Failure> {
         let run = &self.run;
         let _busy = Busy::new(run);
         run.subrequests.set(run.subrequests.get() + 1);
-        let says = run.host.look_at_child(child).await;
+        let says = run.host.look_at_child(self.task_id).await;
         says.map_err(|error| self.unreachable(&error))
     }
 
     /// Waits for word from the child, and looks at it from time to time: less and less often.
     async fn wait(&self, accepted_ms: Option<u64>) -> Result<String, Failure> {
         let run = &self.run;
-        let task_id = self.begin.key.task_id();
+        let task_id = self.task_id;
         let accepted_ms = accepted_ms.unwrap_or_else(|| run.object_now_ms());
         loop {
             let now_ms = run.object_now_ms();
@@ -329,7 +332,7 @@ impl Calling {
                 Some(Outcome::Failed(failure)) => return Err(of_step(failure, &self.id)),
                 Some(Outcome::Open(_)) | None => {}
             }
-            match self.look(task_id).await? {
+            match self.look().await? {
                 ChildSays::Ended(outcome) => return self.settle(outcome),
                 ChildSays::Refused(failure) => return self.settle(Outcome::Failed(failure)),
                 ChildSays::Gone => return self.settle(Outcome::Failed(self.lost())),
@@ -360,13 +363,13 @@ impl Calling {
     }
 
     fn lost(&self) -> Failure {
-        let child = self.begin.key.task_id();
+        let child = self.task_id;
         let message = format!("task {child} was accepted and is no more: it is not begun again");
         of_step(Failure::terminal("child_lost", message), &self.id)
     }
 
     fn unreachable(&self, error: &CallError) -> Failure {
-        let child = self.begin.key.task_id();
+        let child = self.task_id;
         let message = format!("task {child} could not be reached: {error:?}");
         Failure::retryable("child_unreachable", message).cut()
     }

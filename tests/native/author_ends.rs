@@ -2,7 +2,7 @@
 
 use super::author::{body, by_path, input, post, run, started, urls};
 use onceward::function::{Ctx, Failure, Fetched, Function, OnUnknown, StepScope, Undo};
-use onceward::protocol::{Reply, State};
+use onceward::protocol::{Reply, Retry, State, Wait, WaitFor, Waiting};
 use onceward::testing::{Action, Bench, Crashes, Reaction, Sent};
 use onceward::types::Policy;
 use serde_json::Value;
@@ -468,4 +468,43 @@ fn the_child_of_a_loser_is_cancelled() {
     assert!(bench.task("k").expect("a task").children.is_empty());
     let states: Vec<State> = bench.tasks().into_iter().map(|t| t.state).collect();
     assert!(states.contains(&State::Cancelled), "{states:?}");
+}
+
+/// A retry with new keys keeps what is on record, and the child with it: its own key is that of the old generation.
+#[test]
+fn a_retry_goes_on_waiting_for_the_child_that_is_on_record() {
+    let parent = Function::new("parent", |ctx: Ctx, (): ()| async move {
+        let (calls, pays) = (ctx.branch("calls"), ctx.branch("pays"));
+        let child = async { calls.call("child", None, &"in").await };
+        let pay = async {
+            pays.sleep("first", 5_000).await?;
+            pays.fetch("pay", post("pay")).await.map(drop)
+        };
+        let (child, ()): (Fetched, ()) = futures::try_join!(child, pay)?;
+        Ok(child.body)
+    });
+    let child = Function::new("child", |ctx: Ctx, what: String| async move {
+        ctx.sleep("nap", 100_000).await?;
+        Ok(format!("{what} and out"))
+    });
+    let refused = |sent: &Sent| match (sent.request.url.ends_with("pay"), sent.nth) {
+        (true, 1) if sent.at_ms < 1_796_000_020_000 => Reaction::status(402),
+        _ => Reaction::status(200),
+    };
+    let mut bench = Bench::new(parent).with(child).outside(refused);
+    bench.deliver("k", input("null")).expect("nothing");
+    bench.run_for(20_000);
+    assert_eq!(state(&bench), State::Failed { resumable: false });
+    let children = bench.task("k").expect("a task").children;
+    let child = children.first().expect("a child").task_id;
+    bench.retry("k", Retry::default());
+    bench.run_for(1_000);
+    let State::Suspended(Waiting::For(waits)) = state(&bench) else {
+        panic!("it waits: {:?}", state(&bench))
+    };
+    let of_child =
+        |wait: &Wait| matches!(wait.what, WaitFor::Child { task_id, .. } if task_id == child);
+    assert!(waits.iter().any(of_child), "{waits:?}");
+    bench.run_until_idle();
+    assert_eq!(body(&bench), "\"in and out\"", "{:?}", bench.task("k"));
 }
