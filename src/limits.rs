@@ -142,6 +142,12 @@ pub const MAX_SLEEP_MS: u64 = 3_650 * 24 * 3_600_000;
 /// Furthest that an alarm is set ahead. Timers of 2^31 ms (24.8 days) and more have fired at once on
 /// more than one engine; a longer sleep is slept in pieces.
 pub const MAX_ALARM_MS: u64 = 20 * 24 * 3_600_000;
+/// Wait after a run of the alarm that failed; doubled for each further one, up to 15 minutes.
+pub const FAILED_RING_MS: u64 = 2_000;
+/// Pause after a run of the alarm that found nothing due; doubled with each further one, …
+pub const IDLE_RING_MS: u64 = 8;
+/// … up to this: what becomes due meanwhile is late by no more.
+pub const IDLE_RING_MAX_MS: u64 = 4_000;
 /// A wait up to this is waited for within the slice; a longer one suspends it.
 pub const INLINE_WAIT_MS: u64 = 1_000;
 /// Largest saved cursor.

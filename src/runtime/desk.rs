@@ -24,6 +24,8 @@ pub(super) struct Desk {
     pub(super) paying: Cell<bool>,
     /// Whether the alarm was looked at since this instance started.
     pub(super) looked: Cell<bool>,
+    /// Runs of the alarm, one after the other, that found nothing to do.
+    idle_rings: Cell<u32>,
 }
 
 impl Desk {
@@ -36,14 +38,17 @@ impl Desk {
             flushing: Cell::new(false),
             paying: Cell::new(false),
             looked: Cell::new(false),
+            idle_rings: Cell::new(0),
         }
     }
 
     /// One atomic step: load, decide, write, alarm. Durable before anything that is sent after it.
     pub(super) async fn step(&self, id: TaskId, event: Event) -> Result<Committed, Fault> {
         let duplicates = self.duplicates.take();
+        let now_ms = self.edge.now_ms();
+        let rung = matches!(event, Event::AlarmFired);
         let moment = Moment {
-            ms: self.edge.now_ms(),
+            ms: now_ms,
             fresh: Fresh {
                 lease: self.edge.token(),
                 ticket: self.edge.token(),
@@ -62,6 +67,12 @@ impl Desk {
             self.storage.delete_all().await.map_err(Fault)?;
             rows += 1;
         } else if let Some(at_ms) = committed.alarm_ms {
+            let idle = rung && !committed.put;
+            let at_ms = if rung {
+                self.apart_ms(idle, at_ms, now_ms)
+            } else {
+                at_ms
+            };
             self.storage.set_alarm(at_ms).await.map_err(Fault)?;
             rows += 1;
             self.edge.count("alarms", 1);
@@ -71,6 +82,24 @@ impl Desk {
             self.duplicates.set(self.duplicates.get() + duplicates);
         }
         Ok(committed)
+    }
+
+    /// When the alarm is set again that has just rung. Whoever rings it has a clock of its own: where that
+    /// one is ahead, an alarm that found nothing due yet and is set again rings again at once, and so on
+    /// until this clock is there as well, each a row and a request. So each such run doubles the pause.
+    /// It is not forgotten at once, since clocks stay different.
+    fn apart_ms(&self, idle: bool, at_ms: u64, now_ms: u64) -> u64 {
+        let runs = self.idle_rings.get();
+        if !idle {
+            self.idle_rings.set(runs.saturating_sub(1));
+            return at_ms;
+        }
+        if at_ms > now_ms + limits::IDLE_RING_MAX_MS {
+            return at_ms;
+        }
+        self.idle_rings.set((runs + 1).min(16));
+        let pause_ms = (limits::IDLE_RING_MS << runs).min(limits::IDLE_RING_MAX_MS);
+        at_ms.max(now_ms + pause_ms)
     }
 
     /// Sets the alarm again if it was lost with an earlier instance, or would ring too late. One look

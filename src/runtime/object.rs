@@ -14,12 +14,15 @@ use crate::store::commit::Stored;
 use crate::types::{TaskId, Token};
 use futures::channel::oneshot;
 use serde_json::json;
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// One object: what its instance keeps in memory, with its storage. An instance that is gone leaves
 /// nothing behind but the storage.
 pub struct Object {
     pub(super) desk: Rc<Desk>,
+    /// Runs of the alarm, one after the other, that have failed.
+    failed_rings: Cell<u32>,
 }
 
 impl Object {
@@ -27,16 +30,47 @@ impl Object {
     pub fn new(edge: Edge, storage: Rc<dyn ObjectStorage>) -> Self {
         Self {
             desk: Rc::new(Desk::new(edge, storage)),
+            failed_rings: Cell::new(0),
         }
     }
 
     /// The alarm rings.
     ///
     /// # Errors
-    /// When storage fails. The platform has to ring again then: this instance may have been replaced,
-    /// and an alarm that ends well is used up.
+    /// When storage fails, and so completely that no other alarm can be set. The platform has to ring again
+    /// then: this instance may have been replaced, and an alarm that ends well is used up.
     pub async fn alarm(&self, id: TaskId) -> Result<(), Fault> {
         self.desk.looked.set(true);
+        let Err(fault) = self.ring(id).await else {
+            self.failed_rings.set(0);
+            return Ok(());
+        };
+        // The platform gives an alarm up after six such runs, some two minutes; a release that cannot read
+        // this task may be there for longer. So it is set again, on a count of our own.
+        let kept = self.ring_later().await;
+        logged(&self.desk.edge, "alarm", id, Err(fault.clone()));
+        if kept.is_err() {
+            // Then the next message looks after it.
+            self.desk.looked.set(false);
+            return Err(fault);
+        }
+        Ok(())
+    }
+
+    /// Sets the alarm again after a run that failed, if that run has not done so.
+    async fn ring_later(&self) -> Result<(), String> {
+        let storage = &self.desk.storage;
+        if storage.alarm_ms().await?.is_some() {
+            return Ok(());
+        }
+        let failed = self.failed_rings.get();
+        self.failed_rings.set(failed + 1);
+        let wait_ms = limits::FAILED_RING_MS << failed.min(10);
+        let wait_ms = wait_ms.min(limits::TICKET_BACKOFF_MAX_MS);
+        storage.set_alarm(self.desk.edge.now_ms() + wait_ms).await
+    }
+
+    async fn ring(&self, id: TaskId) -> Result<(), Fault> {
         let committed = self.step(id, Event::AlarmFired).await?;
         for effect in committed.after {
             match effect {
@@ -102,7 +136,7 @@ struct Runs {
     held: bool,
 }
 
-fn logged(edge: &Edge, what: &str, id: TaskId, result: Result<(), Fault>) {
+pub(super) fn logged(edge: &Edge, what: &str, id: TaskId, result: Result<(), Fault>) {
     if let Err(error) = result {
         edge.log(
             Level::Error,
