@@ -3,7 +3,7 @@
 use crate::history::{Plan, Undoable};
 use crate::support::chance::Chance;
 use crate::support::{
-    Settings as _, Sink, call, child, child_id, fail, parallel, program, repeat, signal, sleep,
+    Settings as _, call, child, child_id, fail, parallel, program, repeat, signal, sleep,
 };
 use serde_json::{Value, json};
 
@@ -21,7 +21,8 @@ pub struct Made {
 
 /// Writes one program.
 struct Writer<'a> {
-    sink: &'a Sink,
+    /// The address of a target.
+    url: &'a dyn Fn(&str) -> String,
     key: &'a str,
     chance: &'a mut Chance,
     plan: Plan,
@@ -39,14 +40,14 @@ pub fn pick<'a, T>(chance: &mut Chance, list: &'a [T]) -> &'a T {
 }
 
 /// A program for this key.
-pub fn make(sink: &Sink, key: &str, chance: &mut Chance) -> Made {
+pub fn make(url: &dyn Fn(&str) -> String, key: &str, chance: &mut Chance) -> Made {
     let plan = Plan {
         paths: vec![Vec::new()],
         ends: "succeeded",
         ..Plan::default()
     };
     let mut writer = Writer {
-        sink,
+        url,
         key,
         chance,
         plan,
@@ -112,7 +113,7 @@ impl Writer<'_> {
 
     fn call(&mut self, name: &str) -> Value {
         let target = self.shop(name);
-        call(name, self.sink.url(&target))
+        call(name, (self.url)(&target))
     }
 
     fn nap(&mut self) -> Value {
@@ -128,7 +129,7 @@ impl Writer<'_> {
             target: target.clone(),
             undo: undo.clone(),
         });
-        call(name, self.sink.url(&target)).undo(self.sink.url(&undo))
+        call(name, (self.url)(&target)).undo((self.url)(&undo))
     }
 
     /// Two signals, one after the other; of one key in five nobody sends them.
@@ -189,7 +190,7 @@ impl Writer<'_> {
         let target = self.target("seq/503,drop,200", name);
         self.plan.failures.insert(target.clone(), 2);
         let retry = json!({ "max_attempts": 6, "initial": "100ms" });
-        call(name, self.sink.url(&target)).with("retry", retry)
+        call(name, (self.url)(&target)).with("retry", retry)
     }
 
     /// Fails once, is undone, and starts over with the next delivery.
@@ -201,7 +202,7 @@ impl Writer<'_> {
         self.plan.failures.insert(target.clone(), 1);
         steps
             .into_iter()
-            .chain([call("c", self.sink.url(&target))])
+            .chain([call("c", (self.url)(&target))])
             .collect()
     }
 }

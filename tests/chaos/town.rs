@@ -138,7 +138,7 @@ impl Town {
             body,
             plan,
             children,
-        } = make(&self.sink, &key, chance);
+        } = make(&|target| self.sink.url(target), &key, chance);
         let kind = match mode {
             Mode::Webhook => TaskKind::Source,
             Mode::Call => TaskKind::Function,
@@ -228,11 +228,13 @@ impl Town {
         let said = answer.map_or(Value::Null, |a| a.json()["retry"]["new_generation"].clone());
         // Without a clear answer it may have been granted.
         let unclear = matches!(status, 0 | 503);
+        // A message that had to be sent twice is answered without the plan.
+        let granted = status < 300 && said != false;
         about.known().wishes.push(Wish {
             sent,
             what,
             status,
-            new_generation: what == "retry" && (unclear || said == true),
+            new_generation: what == "retry" && (unclear || granted),
         });
     }
 

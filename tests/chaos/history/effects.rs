@@ -85,6 +85,7 @@ fn repeats_are_explained(court: &mut Court<'_>, kills: &[u64], repeats: &mut Rep
             let recorded_by = before.ended.unwrap_or(before.at) + SLICE_CUT_MS;
             let killed = kills
                 .iter()
+                .chain(&key.kills)
                 .any(|kill| (before.at..=recorded_by.min(call.at)).contains(kill));
             if at < failures || before.hung_up && !killed {
                 repeats.failed += 1;

@@ -44,12 +44,11 @@ fn as_planned(court: &mut Court<'_>, state: &str) {
     });
 }
 
-/// It failed by a kill, and nobody knows whether a call had happened: that is for an operator.
+/// It failed by a kill or an answer that never came, and nobody knows whether a call had happened: that is for an
+/// operator.
 fn is_half_known(key: &KeyHistory) -> bool {
     key.end.document.as_ref().is_some_and(|document| {
-        document["error"]["code"] == "lease_lost"
-            && document["undone"] == "partial"
-            && document["not_undone"][0]["code"] == "outcome_unknown"
+        document["undone"] == "partial" && document["not_undone"][0]["code"] == "outcome_unknown"
     })
 }
 

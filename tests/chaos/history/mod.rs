@@ -39,6 +39,8 @@ pub struct KeyHistory {
     /// The only task that this key may name.
     pub task_id: String,
     pub plan: Plan,
+    /// When somebody died who worked for it, beside those times when the whole server did.
+    pub kills: Vec<u64>,
     pub deliveries: Vec<Delivery>,
     pub looks: Vec<Look>,
     /// Pages of its journal, as somebody saw them.

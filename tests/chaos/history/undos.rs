@@ -1,7 +1,7 @@
 //! What is taken back: everything that happened in a task that ended badly, once, the last thing first.
 
 use super::effects::all_made;
-use super::{Court, Effect};
+use super::{Court, Effect, KeyHistory};
 use std::collections::{HashMap, HashSet};
 
 pub(super) fn judge(court: &mut Court<'_>) {
@@ -52,13 +52,16 @@ fn complete(court: &mut Court<'_>, undone: &HashMap<&str, &Effect>) {
             let is_undone = undone.contains_key(made);
             if state == "succeeded" {
                 court.require(
-                    is_undone != answered.iter().any(|one| one == made),
+                    is_undone != answered.iter().any(|one| one == made)
+                        || is_left_to_an_operator(key, made),
                     "a success keeps what it answers with, and nothing else",
                     || format!("{} ({made}): undone {is_undone}", undoable.step),
                 );
             } else {
                 court.require(
-                    is_undone || named.contains(&undoable.step.as_str()),
+                    is_undone
+                        || named.contains(&undoable.step.as_str())
+                        || is_left_to_an_operator(key, made),
                     "what happened is undone, or named",
                     || format!("{} of a task that is {state}: {document}", undoable.target),
                 );
@@ -71,6 +74,15 @@ fn complete(court: &mut Court<'_>, undone: &HashMap<&str, &Effect>) {
         "what is not undone has a name",
         || document.to_string(),
     );
+}
+
+/// It happened in a generation that was undone only in part, and named it; then an operator had the task tried
+/// again, as the only one who may.
+fn is_left_to_an_operator(key: &KeyHistory, made: &str) -> bool {
+    let mut calls = key.effects.iter().filter(|e| e.key == made);
+    let last = calls.next_back().map_or(u64::MAX, |call| call.at);
+    let mut retries = key.wishes.iter().filter(|w| w.new_generation);
+    retries.any(|wish| wish.sent > last)
 }
 
 /// Of two things made one after the other on one path, the later one goes first.

@@ -12,10 +12,12 @@ pub mod tasks;
 
 pub use eventually::{check, eventually, throughout};
 pub use http::{Answer, Request};
-pub use program::{Settings, call, child, fail, parallel, program, repeat, signal, sleep, value};
+pub use program::{
+    Settings, call, child, child_id, fail, parallel, program, repeat, signal, sleep, value,
+};
 pub use server::{Server, shared};
 pub use sink::Sink;
-pub use tasks::{child_id, time_ms};
+pub use tasks::time_ms;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;

@@ -1,5 +1,6 @@
 //! Programs for the lab function.
 
+use onceward::types::{TaskKey, TaskKind};
 use serde_json::{Value, json};
 
 /// A program of these steps, with the runtime's own configuration.
@@ -42,6 +43,13 @@ pub fn parallel<const N: usize>(name: &str, branches: [Vec<Value>; N]) -> Value 
 /// A step that runs another program under a key of its own, and waits for its end.
 pub fn child(name: &str, key: &str, program: &Value) -> Value {
     json!({ "do": "child", "name": name, "function": "lab", "key": key, "input": program })
+}
+
+/// The id of a task that a `child` step begins under this key.
+pub fn child_id(key: &str) -> String {
+    TaskKey::new(TaskKind::Function, "lab", "", key)
+        .task_id()
+        .to_string()
 }
 
 /// Ways to finish a program or a step.

@@ -96,13 +96,6 @@ pub fn steer(id: &str, what: &str) -> Request {
     Request::post(&format!("/v1/tasks/{id}/{what}")).bearer(TOKEN)
 }
 
-/// The id of a task that a `child` step begins under this key.
-pub fn child_id(key: &str) -> String {
-    TaskKey::new(TaskKind::Function, "lab", "", key)
-        .task_id()
-        .to_string()
-}
-
 /// A time of a document in milliseconds since 1970.
 #[track_caller]
 pub fn time_ms(time: &Value) -> i64 {
