@@ -2,6 +2,7 @@
 //! or what it says. The model must notice each.
 
 use crate::monitor as m;
+use crate::states as s;
 use crate::world::{TICK, World};
 use onceward::protocol::{
     Effect, Event, Moment, Next, Proof, Reply, State, Task, Transition, Version, handle,
@@ -58,22 +59,22 @@ pub const ALL: [(Mutant, &str, &str); 20] = [
     (Mutant::AnyToken, "old slices", m::STALE),
     (Mutant::LeaseNotHeld, "clock", m::LEASE),
     (Mutant::AnyTicket, "attempts", m::TICKET),
-    (Mutant::TicketStays, "slices", m::ALONE),
+    (Mutant::TicketStays, "slices", s::ALONE),
     (Mutant::FinalIsRevived, "old slices", m::FINAL),
     (Mutant::JournalHidden, "slices", m::EFFECT),
     (Mutant::AnyBody, "slices", m::ANSWER),
     (Mutant::FinishUnknown, "slices", m::REPEAT),
     (Mutant::SuspendUnknown, "attempts", m::REPEAT),
     (Mutant::LastOutcomeWins, "slices", m::RECORD),
-    (Mutant::FlagForVersion, "retention", m::PROJECTED),
-    (Mutant::OlderRowWins, "retention", m::BURIED),
+    (Mutant::FlagForVersion, "retention", s::PROJECTED),
+    (Mutant::OlderRowWins, "retention", s::BURIED),
     (Mutant::AnyTombstone, "retention", m::LIVING),
     (Mutant::DeletesTheLiving, "retention", m::LIVING),
     (Mutant::NoAttempts, "attempts", m::ATTEMPTS),
-    (Mutant::NoAlarm, "clock", m::ALARM),
-    (Mutant::AlarmIdle, "slices", m::ENDS),
-    (Mutant::NoCancel, "cancel", m::WISH),
-    (Mutant::NothingToUndo, "cancel", m::UNDONE),
+    (Mutant::NoAlarm, "clock", s::ALARM),
+    (Mutant::AlarmIdle, "slices", s::ENDS),
+    (Mutant::NoCancel, "cancel", s::WISH),
+    (Mutant::NothingToUndo, "cancel", s::UNDONE),
 ];
 
 /// The machine, or what is left of it without one guard.
