@@ -164,7 +164,7 @@ fn operators(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         retry: 1,
         from: 1,
         double: 1,
-        ticks: 1 + more,
+        ticks: 2 + more,
         ..least()
     };
     let undo = Left {
@@ -235,7 +235,10 @@ fn waits(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
     vec![
         ("signal", waits(signal, Waits::Signal)),
         ("deadline of a signal", waits(until, Waits::Until)),
-        ("naps: two waits of one slice", waits(nap, Waits::Nap)),
+        (
+            "naps: two waits of one slice",
+            with(plain, nap, |s| (s.waits, s.undo) = (Waits::Nap, true)),
+        ),
         ("sleep", waits(sleep, Waits::Sleep)),
         ("progress that is saved", with(plain, saves, |_| ())),
     ]
@@ -271,7 +274,10 @@ fn others(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         ..least()
     };
     vec![
-        ("continued as another", with(plain, again, |s| s.undo = true)),
+        (
+            "continued as another",
+            with(plain, again, |s| s.undo = true),
+        ),
         ("as a child", with(plain, parent, |s| s.parent = true)),
         (
             "with a child",

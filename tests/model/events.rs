@@ -194,7 +194,9 @@ fn suspend(world: &World, wire: &Wire, setting: &Setting) -> Option<Event> {
             WaitFor::Signal { .. } => Some(Kind::Signal),
             WaitFor::Child { .. } | WaitFor::Retry { .. } => None,
         };
-        let recorded = kind.zip(due).map(|(k, due)| steps::deadline(step.clone(), k, due));
+        let recorded = kind
+            .zip(due)
+            .map(|(k, due)| steps::deadline(step.clone(), k, due));
         suspend.steps.extend(recorded);
         suspend.waits.push(Wait { id: step, what });
     }

@@ -195,7 +195,8 @@ impl Model for Bound {
             m::ANOTHERS,
             m::ONCE,
             m::BESIDE,
-            m::PARTLY
+            m::PARTLY,
+            m::FRESH
         ];
         all.push(Property::always(s::ALONE, |_, w| s::acts_alone(w)));
         all.push(Property::always(s::ALARM, |_, w| s::has_alarm(w)));
@@ -203,7 +204,9 @@ impl Model for Bound {
         all.push(Property::always(s::BURIED, |_, w| s::is_buried(w)));
         all.push(Property::always(s::OWED, |_, w| s::owes_still(w)));
         all.push(Property::always(s::WISH, |_, w| s::obeys(w)));
-        all.push(Property::always(s::UNDONE, |_, w| s::is_undone(w)));
+        all.push(Property::always(s::UNDONE, |_, w| {
+            s::is_undone(w) && holds(w, s::UNDONE)
+        }));
         all.push(Property::always(s::ALL_OF_IT, |_, w| s::is_undone_whole(w)));
         all.push(Property::always(s::ENDS, |bound: &Self, w| {
             settle::ends(bound, w)

@@ -1,5 +1,6 @@
 //! The guarantees, watched from outside: what the machine says is held against what was said before.
 
+use crate::states::UNDONE;
 use crate::steps::WAIT;
 use crate::world::{Ask, MAX_ATTEMPTS, Message, Pay, Wire, World, number};
 use onceward::limits;
@@ -29,6 +30,7 @@ pub const SIGNAL: &str = "a signal is taken once";
 pub const ANOTHERS: &str = "a child of another generation is not heard";
 pub const ONCE: &str = "no undo handler after its record";
 pub const BESIDE: &str = "no step beside its undoing";
+pub const FRESH: &str = "what was undone is done anew";
 pub const PARTLY: &str = "what is not undone is not begun anew";
 
 /// `ms`: the object's clock, as far as its memory goes.
@@ -48,6 +50,7 @@ pub fn watch(world: &mut World, before: Option<&Task>, event: &Event, out: &Tran
     let anew = matches!(&out.next, Next::Put(task) if is_anew(before, task));
     // Another generation has no holder but who has just claimed it.
     world.memory.held &= !anew || matches!(out.reply, Reply::Claimed(_));
+    world.memory.partial &= !anew;
 }
 
 fn is_anew(before: Option<&Task>, after: &Task) -> bool {
@@ -82,7 +85,6 @@ fn turns(world: &mut World, before: Option<&Task>, event: &Event, out: &Transiti
     if asleep {
         memory.barren = memory.barren.min(1);
     }
-    memory.partial &= !anew;
 }
 
 fn claims(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
@@ -94,7 +96,8 @@ fn claims(world: &mut World, before: Option<&Task>, event: &Event, out: &Transit
     let valid = before.is_some() && world.memory.held && ms < world.memory.until;
     let (Reply::Claimed(claimed), Next::Put(_)) = (&out.reply, &out.next) else {
         // The same claim is given the same lease.
-        let same = matches!(&out.reply, Reply::Claimed(c) if number(&c.proof.token) == world.leases);
+        let same =
+            matches!(&out.reply, Reply::Claimed(c) if number(&c.proof.token) == world.leases);
         if valid && world.memory.claim_op == op.as_str() && !same {
             world.broke(REPEAT);
         }
@@ -172,6 +175,7 @@ fn writes(world: &mut World, before: Option<&Task>, event: &Event, out: &Transit
 /// an operator who has the task begin anew.
 fn records(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition) {
     let anew = matches!(&out.next, Next::Put(task) if is_anew(before, task));
+    let mut empties = false;
     for effect in &out.effects {
         let (id, new) = match effect {
             Effect::PutStep(step) => (&step.id, Some(step)),
@@ -189,7 +193,16 @@ fn records(world: &mut World, before: Option<&Task>, event: &Event, out: &Transi
                 continue;
             }
             Effect::DropPayload => {
-                world.memory.signalled = false;
+                (world.memory.signalled, empties) = (false, true);
+                continue;
+            }
+            Effect::NewJournal { keep_undo, .. } => {
+                empties = true;
+                let undone = before.is_some_and(|t| t.undone.is_some());
+                let mut done = world.journal.iter().chain(&world.kept);
+                if !keep_undo && !undone && done.any(StepRecord::is_undoable) {
+                    world.broke(UNDONE);
+                }
                 continue;
             }
             _ => continue,
@@ -218,6 +231,9 @@ fn records(world: &mut World, before: Option<&Task>, event: &Event, out: &Transi
             world.broke(DEADLINE);
         }
     }
+    if anew && !empties && before.is_some_and(|t| t.undone.is_some()) {
+        world.broke(FRESH);
+    }
 }
 
 fn is_put_off(old: &StepRecord, new: &StepRecord) -> bool {
@@ -237,10 +253,19 @@ fn chains(world: &mut World, event: &Event, out: &Transition) {
         world.memory.chain = if begin.claims { 0 } else { begin.hop };
     }
     if matches!(event, Event::AlarmFired | Event::Poke | Event::Retry(_)) {
-        let mints = out.effects.iter().any(|e| matches!(e, Effect::Dispatch { .. }));
+        let mints = out
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::Dispatch { .. }));
         world.memory.chain *= u32::from(!mints);
     }
-    let carried = matches!(out.reply, Reply::Suspended { ticket: Some(_), .. });
+    let carried = matches!(
+        out.reply,
+        Reply::Suspended {
+            ticket: Some(_),
+            ..
+        }
+    );
     if carried && matches!(out.next, Next::Put(_)) {
         world.memory.chain += 1;
         if world.memory.chain > limits::MAX_HOPS {
@@ -250,7 +275,10 @@ fn chains(world: &mut World, event: &Event, out: &Transition) {
 }
 
 fn is_success(task: &Task) -> bool {
-    let undoing = task.ending.as_ref().is_some_and(|e| e.to == EndsAs::Succeeded);
+    let undoing = task
+        .ending
+        .as_ref()
+        .is_some_and(|e| e.to == EndsAs::Succeeded);
     task.state == State::Succeeded || undoing
 }
 
@@ -298,7 +326,7 @@ fn deliveries(world: &mut World, before: Option<&Task>, event: &Event, out: &Tra
         Next::Unchanged | Next::Gone => None,
     };
     let began = put.is_some_and(|task| {
-        before.is_none_or(|t| t.generation != task.generation || t.begin_op != task.begin_op)
+        before.is_none_or(|t| t.generation != task.generation || t.revivals != task.revivals)
     });
     let forgotten = before.is_some_and(|t| matches!(t.state, State::Forgotten));
     let deleted = before.is_none() || forgotten;
@@ -367,7 +395,8 @@ fn others(world: &mut World, before: Option<&Task>, event: &Event, out: &Transit
         Next::Unchanged | Next::Gone => None,
     };
     if let Event::Signal(signal) = event {
-        let other = signal.generation.is_some() && signal.generation != before.map(|t| t.generation);
+        let other =
+            signal.generation.is_some() && signal.generation != before.map(|t| t.generation);
         if put.is_some() && other {
             world.broke(ANOTHERS);
         }
@@ -390,7 +419,9 @@ fn others(world: &mut World, before: Option<&Task>, event: &Event, out: &Transit
         let undoing = t.ending.as_ref().is_some_and(|e| e.to == EndsAs::Cancelled);
         undoing || t.state == State::Cancelled
     };
-    let open = world.record(WAIT).is_some_and(|r| r.kind == Kind::Child && !r.outcome.is_settled());
+    let open = world
+        .record(WAIT)
+        .is_some_and(|r| r.kind == Kind::Child && !r.outcome.is_settled());
     if open && stops(task) && before.is_some_and(|t| !stops(t)) {
         let told = |e: &Effect| matches!(e, Effect::PutStep(r) if r.kind == Kind::Child && r.outcome.is_settled());
         if !out.effects.iter().any(told) {
@@ -411,7 +442,8 @@ fn wishes(world: &mut World, event: &Event, out: &Transition) {
         _ => return,
     };
     let memory = &mut world.memory;
-    memory.cancelled |= matches!(event, Event::Cancel { .. }) && matches!(out.reply, Reply::Stands(_));
+    memory.cancelled |=
+        matches!(event, Event::Cancel { .. }) && matches!(out.reply, Reply::Stands(_));
     let again = memory.steer_op == *op;
     memory.steer_op.clone_from(op);
     if again {

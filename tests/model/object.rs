@@ -1,9 +1,10 @@
 //! The object: looks up, lets the machine decide, writes, acts. A commit may be the last thing that
 //! it does before it starts anew: then nobody hears of it and nothing is carried out.
 
+use crate::blind::handle_as;
 use crate::events::{debt, may_end, told};
 use crate::monitor;
-use crate::mutants::{Mutant, handle_as};
+use crate::mutants::Mutant;
 use crate::sights::{Sight, Sights};
 use crate::world::{Message, Pay, Row, Wire, World, lease_token, ticket_token};
 use onceward::protocol::{

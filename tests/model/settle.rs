@@ -47,6 +47,7 @@ fn round(bound: &Bound, world: &mut World) -> bool {
     if over || (waits && world.sleeps_by_name()) {
         return true;
     }
+    let idle = world.slices.is_empty() && world.wires.is_empty();
     if let Some(slice) = world.slices.first().cloned() {
         let works = world.works(setting, &slice);
         match works.first() {
@@ -57,7 +58,6 @@ fn round(bound: &Bound, world: &mut World) -> bool {
     while let Some(wire) = world.wires.pop() {
         bound.arrive(world, &wire, (false, true), 0);
     }
-    let idle = world.slices.is_empty() && world.wires.is_empty();
     match world.alarm {
         Some(at) if idle && world.task.is_some() => {
             let clock = world.clock();

@@ -122,7 +122,9 @@ impl Sights {
         }
         let slept = |t: &Task| {
             let waits = t.waits();
-            waits.iter().any(|w| matches!(w.what, WaitFor::Sleep { .. }))
+            waits
+                .iter()
+                .any(|w| matches!(w.what, WaitFor::Sleep { .. }))
         };
         if slept(old) && !slept(task) {
             self.saw(Sight::SleepOver);

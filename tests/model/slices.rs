@@ -110,12 +110,20 @@ impl World {
     fn undoes(&self, slice: &Slice, in_time: bool) -> Vec<Work> {
         let open = |step: &usize| slice.todo[*step] && !slice.view[*step];
         let mut left = UNDOING.into_iter().filter(open);
-        let end = Work::End(if slice.stuck { End::Partly } else { End::Undone });
+        let end = Work::End(if slice.stuck {
+            End::Partly
+        } else {
+            End::Undone
+        });
         match (left.next(), left.next()) {
             (None, _) => vec![end],
             (Some(step), next) if slice.did[step] => {
                 let told = Work::Tell(step);
-                if next.is_none() { vec![end, told] } else { vec![told] }
+                if next.is_none() {
+                    vec![end, told]
+                } else {
+                    vec![told]
+                }
             }
             (Some(_), _) if !in_time => Vec::new(),
             (Some(step), _) => {
@@ -254,7 +262,8 @@ impl World {
             }
             Reply::GoOn { records, now_ms } => {
                 slice.goes_on(setting, wire, records.len(), *now_ms);
-                let value = |r: &onceward::protocol::StepRecord| matches!(r.outcome, Outcome::Value(_));
+                let value =
+                    |r: &onceward::protocol::StepRecord| matches!(r.outcome, Outcome::Value(_));
                 if records.iter().any(value) {
                     setting.sights.saw(Sight::SignalTaken);
                 }
@@ -275,18 +284,24 @@ impl World {
         if self.slice(lease).is_some() {
             return;
         }
-        let shown = setting.mutant != Some(Mutant::JournalHidden);
-        let show = |steps: Steps| if shown { steps } else { Steps::default() };
+        let hides = |mutant: Mutant| setting.mutant == Some(mutant);
+        let show = |steps: Steps, hidden: bool| if hidden { Steps::default() } else { steps };
         let due = match setting.waits {
-            Waits::Sleep | Waits::Until => self.due().or(Some(claimed.now_ms + self.pace.tick)),
-            Waits::Child => Some(claimed.now_ms + self.pace.tick),
+            Waits::Sleep | Waits::Until if !hides(Mutant::DeadlineMoves) => {
+                self.due().or(Some(claimed.now_ms + self.pace.tick))
+            }
+            Waits::Sleep | Waits::Until | Waits::Child => Some(claimed.now_ms + self.pace.tick),
             Waits::No | Waits::Signal | Waits::Nap => None,
         };
-        let mut view = show(self.view());
+        let mut view = show(self.view(), hides(Mutant::JournalHidden));
+        if hides(Mutant::HandlersHidden) {
+            view[UNDO_PAY..].fill(false);
+        }
         if setting.waits == Waits::Sleep {
             view[WAIT] = self.due().is_some_and(|due| due <= claimed.now_ms);
         }
-        let lasts = self.pace.lease - self.pace.margin;
+        let margin = self.pace.margin * u16::from(!hides(Mutant::NoMargin));
+        let lasts = self.pace.lease - margin;
         let saved = self.cursor.as_ref().and_then(|c| c.text.parse().ok());
         let slice = Slice {
             lease,
@@ -295,12 +310,8 @@ impl World {
             until: (wire.sent + lasts).saturating_add_signed(slow.into()),
             view,
             did: Steps::default(),
-            intents: show(self.intents()),
-            todo: if claimed.undoing {
-                show(self.todo())
-            } else {
-                Steps::default()
-            },
+            intents: show(self.intents(), hides(Mutant::JournalHidden)),
+            todo: show(self.todo(), !claimed.undoing || hides(Mutant::UndoHidden)),
             due,
             saved: (saved.unwrap_or(0), 0),
             asked: 0,

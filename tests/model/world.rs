@@ -225,7 +225,6 @@ pub struct Peer {
     pub owed: Option<Pay>,
 }
 
-
 /// What the monitors remember, apart from the machine.
 #[allow(clippy::struct_excessive_bools)] // each is independent of the others
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -416,10 +415,7 @@ impl Wire {
     }
 
     pub fn claims(&self) -> bool {
-        matches!(
-            self.message,
-            Message::Claim { .. } | Message::Begin { .. }
-        )
+        matches!(self.message, Message::Claim { .. } | Message::Begin { .. })
     }
 
     pub fn proof(&self) -> Option<Proof> {
