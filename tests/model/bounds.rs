@@ -127,18 +127,28 @@ fn ends(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         same: 2,
         late: 1,
         back: more,
+        ticks: 1 + more,
+        ..least()
+    };
+    let deletion = Left {
+        same: 2,
+        delete: 2,
+        late: more,
+        crash: more,
+        ticks: 0,
         ..least()
     };
     let cancel = Left {
         cancel: 1,
         fail: more,
         fatal: 1,
-        crash: 1,
+        crash: more,
         ..least()
     };
     let undoing = Left {
         fatal: 1,
-        double: 1,
+        double: more,
+        crash: 1,
         stuck: 1,
         suspend: more,
         ticks: 2 + more,
@@ -148,6 +158,10 @@ fn ends(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         (
             "retention: late writes to D1, the key used again",
             with(plain, retention, |s| s.d1 = true),
+        ),
+        (
+            "deletion, and the key used again",
+            with(plain, deletion, |s| s.d1 = true),
         ),
         ("cancel", with(plain, cancel, |s| s.undo = true)),
         (
@@ -205,7 +219,7 @@ fn waits(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         signal: 1,
         double: more,
         crash: 1,
-        ticks: 3,
+        ticks: 2 + more,
         ..least()
     };
     let nap = Left {
@@ -217,10 +231,17 @@ fn waits(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
     };
     let sleep = Left {
         back: 1,
-        double: 1,
-        crash: more,
+        double: more,
+        crash: 1,
         cancel: more,
-        ticks: 3,
+        ticks: 2 + more,
+        ..least()
+    };
+    let both = Left {
+        signal: 1,
+        crash: 1,
+        double: more,
+        ticks: 2 + more,
         ..least()
     };
     let saves = Left {
@@ -240,6 +261,7 @@ fn waits(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
             with(plain, nap, |s| (s.waits, s.undo) = (Waits::Nap, true)),
         ),
         ("sleep", waits(sleep, Waits::Sleep)),
+        ("both: a signal and a sleep", waits(both, Waits::Both)),
         ("progress that is saved", with(plain, saves, |_| ())),
     ]
 }
@@ -255,7 +277,7 @@ fn others(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         ..least()
     };
     let parent = Left {
-        same: 2,
+        same: 1 + more,
         fail: 1,
         suspend: 2,
         late: 1,

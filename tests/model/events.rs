@@ -2,7 +2,7 @@
 
 use crate::object::{Setting, Waits};
 use crate::steps::{self, WAIT, id};
-use crate::world::{Ask, End, MAX_ATTEMPTS, Message, Pace, Pay, TICK, What, Wire, World};
+use crate::world::{Ask, End, MAX_ATTEMPTS, Message, Pace, Pay, T0, TICK, What, Wire, World};
 use onceward::protocol::{
     Begin, Claim, Cursor, Debt, Event, Finish, Kind, NextInput, NotUndone, Outcome, Parent, Record,
     Retry, Signal, StepRecord, Suspend, Verdict, Wait, WaitFor, child_signal, signal_of,
@@ -180,15 +180,8 @@ fn suspend(world: &World, wire: &Wire, setting: &Setting) -> Option<Event> {
         letters: Vec::new(),
         mismatch: None,
     };
-    let due = match ask {
-        Ask::Budget(_) => None,
-        Ask::Wait(due) => Some((id(WAIT), wait_for(setting.waits, *due), *due)),
-        Ask::Nap => {
-            let due_ms = crate::world::T0;
-            Some((steps::nap(), WaitFor::Sleep { due_ms }, Some(due_ms)))
-        }
-    };
-    if let Some((step, what, due)) = due {
+    for (step, what) in asked(*ask, setting) {
+        let due = what.due_ms();
         let kind = match what {
             WaitFor::Sleep { .. } => Some(Kind::Sleep),
             WaitFor::Signal { .. } => Some(Kind::Signal),
@@ -201,12 +194,25 @@ fn suspend(world: &World, wire: &Wire, setting: &Setting) -> Option<Event> {
         suspend.waits.push(Wait { id: step, what });
     }
     suspend.known = known(world, &suspend.ids());
-    let name = suspend.waits.first().and_then(signal_of);
+    let name = suspend.waits.iter().find_map(signal_of);
     let unread = &world.task.as_ref()?.unread;
     let first = unread.iter().find(|u| Some(&u.name) == name.as_ref());
     let letter = first.and_then(|u| world.letters.iter().find(|l| l.id == u.id));
     suspend.letters.extend(letter.cloned());
     Some(Event::Suspend(Box::new(suspend)))
+}
+
+fn asked(ask: Ask, setting: &Setting) -> Vec<(StepId, WaitFor)> {
+    let sleep = |due_ms| (steps::nap(), WaitFor::Sleep { due_ms });
+    match ask {
+        Ask::Budget(_) => Vec::new(),
+        Ask::Wait(due) => vec![(id(WAIT), wait_for(setting.waits, due))],
+        Ask::Nap => vec![sleep(T0)],
+        Ask::Both(waits, due) => {
+            let signal = waits.then(|| (id(WAIT), wait_for(Waits::Both, None)));
+            signal.into_iter().chain(due.map(sleep)).collect()
+        }
+    }
 }
 
 fn wait_for(waits: Waits, due_ms: Option<u64>) -> WaitFor {
@@ -217,7 +223,7 @@ fn wait_for(waits: Waits, due_ms: Option<u64>) -> WaitFor {
             task_id: steps::other_task(),
             due_ms: due,
         },
-        Waits::No | Waits::Signal | Waits::Until | Waits::Nap => WaitFor::Signal {
+        Waits::No | Waits::Signal | Waits::Until | Waits::Nap | Waits::Both => WaitFor::Signal {
             name: id(WAIT).name,
             due_ms,
         },

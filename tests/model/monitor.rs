@@ -35,8 +35,10 @@ pub const PARTLY: &str = "what is not undone is not begun anew";
 
 /// `ms`: the object's clock, as far as its memory goes.
 pub fn watch(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
-    world.memory.latest = world.memory.latest.max(ms);
-    let ms = world.memory.latest;
+    let ms = world.memory.latest.max(ms);
+    if matches!(out.next, Next::Put(_)) {
+        world.memory.latest = ms;
+    }
     turns(world, before, event, out, ms);
     claims(world, before, event, out, ms);
     writes(world, before, event, out, ms);
@@ -456,7 +458,7 @@ pub fn repeated(world: &mut World, wire: &Wire, reply: &Reply) {
     let Some(lease) = wire.lease() else { return };
     let ends = match &wire.message {
         Message::Finish { .. } => true,
-        Message::Suspend { ask, .. } => matches!(ask, Ask::Budget(_) | Ask::Wait(_)),
+        Message::Suspend { ask, .. } => !matches!(ask, Ask::Nap),
         _ => false,
     };
     let last = world.memory.ended_by == lease && lease == world.leases && !world.memory.held;

@@ -34,7 +34,7 @@ mutants! {
     // What is recorded.
     JournalHidden: "the journal shown to the claimer", "slices", m::EFFECT;
     LastOutcomeWins: "the first outcome wins", "slices", m::RECORD;
-    DeadlineMoves: "the first deadline stays, should a slice set another", "sleep", m::DEADLINE;
+    DeadlineMoves: "the first deadline stays, should a slice set another", "both", m::DEADLINE;
     TimeIgnored: "the time of a sleep compared", "sleep", m::SLEPT;
     SavesUncounted: "the count of a lease's saves", "progress", m::CURSOR;
     FinishUnknown: "`op` of a finish known", "slices", m::REPEAT;
@@ -71,7 +71,7 @@ mutants! {
     FlagForVersion: "the version of a flush (a flag instead)", "retention", s::PROJECTED;
     HigherRowIgnored: "a higher row of D1 noticed", "old slices", s::PROJECTED;
     OlderRowWins: "versions compared by D1", "retention", s::BURIED;
-    AnyTombstone: "the version of a tombstone", "retention", m::LIVING;
+    AnyTombstone: "the version of a tombstone", "deletion", m::LIVING;
     DeletesTheLiving: "the look at the task before it is deleted", "retention", m::LIVING;
     DeletesRunning: "the state seen by an operator's deletion", "old slices", m::LIVING;
 }

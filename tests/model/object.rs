@@ -22,6 +22,8 @@ pub enum Waits {
     /// It waits for a signal, then sleeps for no time at all.
     Nap,
     Sleep,
+    /// It waits for a signal and sleeps, in two branches.
+    Both,
     /// It waits for another task.
     Child,
 }

@@ -66,6 +66,10 @@ impl World {
             } else if in_time {
                 works.extend(begins(PAY));
             }
+        } else if setting.waits == Waits::Both && !(slice.view[WAIT] && slice.napped) {
+            let due = slice.due.filter(|_| !slice.napped);
+            let both = Work::Suspend(Ask::Both(!slice.view[WAIT], due));
+            works.extend(in_time.then_some(both));
         } else if setting.waits != Waits::No && !slice.view[WAIT] {
             works.extend(self.waits(setting, slice, in_time));
         } else if setting.waits == Waits::Nap && !slice.napped {
@@ -213,7 +217,8 @@ impl World {
         let task = self.task.as_ref();
         let generation = task.map(|t| t.generation);
         let undoing = task.is_some_and(|t| t.ending.is_some());
-        let early = setting.waits == Waits::Sleep && self.due() > Some(self.memory.latest);
+        let sleeps = matches!(setting.waits, Waits::Sleep | Waits::Both);
+        let early = sleeps && self.due(setting.waits) > Some(self.memory.latest);
         let Some(slice) = self.slice(lease) else {
             return;
         };
@@ -286,11 +291,14 @@ impl World {
         }
         let hides = |mutant: Mutant| setting.mutant == Some(mutant);
         let show = |steps: Steps, hidden: bool| if hidden { Steps::default() } else { steps };
+        let recorded = self.due(setting.waits);
+        let over = recorded.is_some_and(|due| due <= claimed.now_ms);
+        let fresh = |ticks: u64| Some(claimed.now_ms + ticks * self.pace.tick);
+        let recorded = recorded.filter(|_| !hides(Mutant::DeadlineMoves));
         let due = match setting.waits {
-            Waits::Sleep | Waits::Until if !hides(Mutant::DeadlineMoves) => {
-                self.due().or(Some(claimed.now_ms + self.pace.tick))
-            }
-            Waits::Sleep | Waits::Until | Waits::Child => Some(claimed.now_ms + self.pace.tick),
+            Waits::Sleep | Waits::Until => recorded.or(fresh(1)),
+            Waits::Both => recorded.or(fresh(2)),
+            Waits::Child => fresh(1),
             Waits::No | Waits::Signal | Waits::Nap => None,
         };
         let mut view = show(self.view(), hides(Mutant::JournalHidden));
@@ -298,7 +306,10 @@ impl World {
             view[UNDO_PAY..].fill(false);
         }
         if setting.waits == Waits::Sleep {
-            view[WAIT] = self.due().is_some_and(|due| due <= claimed.now_ms);
+            view[WAIT] = over;
+        }
+        if slow > 0 {
+            setting.sights.saw(Sight::SlowClock);
         }
         let margin = self.pace.margin * u16::from(!hides(Mutant::NoMargin));
         let lasts = self.pace.lease - margin;
@@ -316,7 +327,7 @@ impl World {
             saved: (saved.unwrap_or(0), 0),
             asked: 0,
             moved: false,
-            napped: false,
+            napped: setting.waits == Waits::Both && over,
             stuck: false,
             waits: false,
             undoing: claimed.undoing,
@@ -346,6 +357,12 @@ impl Slice {
             Message::Suspend { ask: Ask::Nap, .. } => self.napped = true,
             _ if setting.waits == Waits::Sleep => {
                 self.view[WAIT] |= self.due.is_some_and(|due| due <= now_ms);
+            }
+            Message::Suspend {
+                ask: Ask::Both(..), ..
+            } => {
+                self.view[WAIT] |= records > 0;
+                self.napped |= self.due.is_some_and(|due| due <= now_ms);
             }
             _ => self.view[WAIT] |= records > 0,
         }

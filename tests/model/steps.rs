@@ -1,5 +1,6 @@
 //! The steps of the function, what undoes them, and their records.
 
+use crate::object::Waits;
 use crate::world::{What, World};
 use onceward::protocol::{Kind, Open, Outcome, StepRecord, UndoPlan};
 use onceward::types::{Failure, StepId, TaskId, TaskKey, TaskKind};
@@ -159,8 +160,13 @@ impl World {
     }
 
     /// When the recorded sleep or wait is over.
-    pub fn due(&self) -> Option<u64> {
-        match &self.record(WAIT)?.outcome {
+    pub fn due(&self, waits: Waits) -> Option<u64> {
+        let step = if waits == Waits::Both {
+            nap()
+        } else {
+            id(WAIT)
+        };
+        match &self.journal.iter().find(|r| r.id == step)?.outcome {
             Outcome::Open(open) => open.due_ms,
             _ => None,
         }

@@ -103,6 +103,8 @@ pub enum Ask {
     Wait(Option<u64>),
     /// A sleep that is over at once.
     Nap,
+    /// Two branches: one waits for a signal, if it has not come; one sleeps, if that is not over.
+    Both(bool, Option<u64>),
 }
 
 /// A message to another task that is owed one.
@@ -259,7 +261,7 @@ pub struct Memory {
     pub signalled: bool,
     /// The last tombstone after which everything was deleted.
     pub gone: Option<Version>,
-    /// The latest time that the object has seen.
+    /// The latest time at which the object has written.
     pub latest: u64,
 }
 
