@@ -1,6 +1,6 @@
 //! What happens, step by step.
 
-use crate::events::{event, retry, signal};
+use crate::events::{abandon, event, retry, signal};
 use crate::machine::{Act, Bound, Steer};
 use crate::monitor as m;
 use crate::settle;
@@ -189,7 +189,11 @@ impl Bound {
         *count -= 1;
         world.steers += 1;
         let op = format!("{name}-{}", world.steers);
-        let event = operation(world, op);
+        let event = if self.setting.parent && steer == Steer::Cancel {
+            abandon(op)
+        } else {
+            operation(world, op)
+        };
         world.apply(&self.setting, &event, false);
     }
 

@@ -175,9 +175,17 @@ fn ends(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
 fn operators(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
     let retry = Left {
         fatal: 1,
-        retry: 1,
-        from: 1,
+        retry: 1 + more,
+        parked: 1,
         double: 1,
+        ticks: 1 + more,
+        ..least()
+    };
+    let from = Left {
+        fatal: 1,
+        from: 1,
+        retry: 1,
+        double: more,
         ticks: 2 + more,
         ..least()
     };
@@ -198,7 +206,11 @@ fn operators(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         ..least()
     };
     vec![
-        ("retry beside an old slice", with(plain, retry, |_| ())),
+        ("retry, sent twice", with(plain, retry, |_| ())),
+        (
+            "from a step on, beside an old slice",
+            with(plain, from, |_| ()),
+        ),
         ("undo of a success", with(plain, undo, |s| s.undo = true)),
         (
             "restart of what was undone",
@@ -280,6 +292,7 @@ fn others(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         same: 1 + more,
         fail: 1,
         suspend: 2,
+        cancel: 1,
         late: 1,
         crash: more,
         ticks: 2,

@@ -4,8 +4,9 @@ use crate::object::{Setting, Waits};
 use crate::steps::{self, WAIT, id};
 use crate::world::{Ask, End, MAX_ATTEMPTS, Message, Pace, Pay, T0, TICK, What, Wire, World};
 use onceward::protocol::{
-    Begin, Claim, Cursor, Debt, Event, Finish, Kind, NextInput, NotUndone, Outcome, Parent, Record,
-    Retry, Signal, StepRecord, Suspend, Verdict, Wait, WaitFor, child_signal, signal_of,
+    Begin, Claim, Cursor, Debt, Event, Finish, Kind, Mismatch, NextInput, NotUndone, Outcome,
+    Parent, Record, Retry, Signal, StepRecord, Suspend, Verdict, Wait, WaitFor, child_signal,
+    signal_of,
 };
 use onceward::types::{Answer, Input, Policy, StepId, TaskKey, TaskKind, Token};
 
@@ -77,6 +78,12 @@ fn told_by(world: &World, name: String, id: String, generation: Option<u64>) -> 
         generation,
         known,
     }))
+}
+
+/// The parent was cancelled.
+pub fn abandon(op: String) -> Event {
+    let parent = steps::other_task();
+    Event::Abandon { op, parent }
 }
 
 /// An operator wants it tried again, from its first step or from what failed.
@@ -178,7 +185,7 @@ fn suspend(world: &World, wire: &Wire, setting: &Setting) -> Option<Event> {
         n: *n,
         waits: Vec::new(),
         letters: Vec::new(),
-        mismatch: None,
+        mismatch: (*ask == Ask::Parked).then(|| Box::new(mismatch())),
     };
     for (step, what) in asked(*ask, setting) {
         let due = what.due_ms();
@@ -202,10 +209,19 @@ fn suspend(world: &World, wire: &Wire, setting: &Setting) -> Option<Event> {
     Some(Event::Suspend(Box::new(suspend)))
 }
 
+fn mismatch() -> Mismatch {
+    Mismatch {
+        index: 0,
+        recorded: id(steps::PAY),
+        attempted: None,
+        difference: "it ended".to_owned(),
+    }
+}
+
 fn asked(ask: Ask, setting: &Setting) -> Vec<(StepId, WaitFor)> {
     let sleep = |due_ms| (steps::nap(), WaitFor::Sleep { due_ms });
     match ask {
-        Ask::Budget(_) => Vec::new(),
+        Ask::Budget(_) | Ask::Parked => Vec::new(),
         Ask::Wait(due) => vec![(id(WAIT), wait_for(setting.waits, due))],
         Ask::Nap => vec![sleep(T0)],
         Ask::Both(waits, due) => {

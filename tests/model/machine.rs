@@ -6,7 +6,7 @@ use crate::settle;
 use crate::slices::Work;
 use crate::states as s;
 use crate::world::{Left, Message, Pace, Slice, Wire, World};
-use onceward::protocol::State;
+use onceward::protocol::{State, Waiting};
 use stateright::{Model, Property};
 
 /// What can happen.
@@ -52,7 +52,7 @@ pub enum Act {
     Delete,
 }
 
-/// What an operator does.
+/// What an operator does. A child is cancelled by its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Steer {
     Cancel,
@@ -128,9 +128,16 @@ impl Bound {
         let left = &world.left;
         let Some(task) = &world.task else { return };
         let mut may = |yes: bool, act: Act| acts.extend(yes.then_some(act));
+        let stuck = matches!(
+            task.state,
+            State::Suspended(Waiting::CodeChanged(_) | Waiting::BackingOff { .. })
+        );
         let failed = matches!(task.state, State::Failed { .. });
         may(left.cancel > 0, Act::Steer(Steer::Cancel));
-        may(left.retry > 0 && failed, Act::Steer(Steer::Retry));
+        may(
+            left.retry > 0 && (failed || stuck),
+            Act::Steer(Steer::Retry),
+        );
         may(left.from > 0 && failed, Act::Steer(Steer::RetryFrom));
         let succeeded = task.state == State::Succeeded;
         may(left.undo > 0 && succeeded, Act::Steer(Steer::Undo));

@@ -412,7 +412,10 @@ fn others(world: &mut World, before: Option<&Task>, event: &Event, out: &Transit
     }
     let Some(task) = put else { return };
     let ended = |t: &Task| t.has_ended();
-    if matches!(event, Event::Delete) {
+    if matches!(event, Event::Abandon { .. }) {
+        // It waits no more.
+        world.peer.owed = None;
+    } else if matches!(event, Event::Delete) {
         world.peer.owed = world.peer.owed.filter(|pay| *pay == Pay::Cancel);
     } else if ended(task) && before.is_some_and(|t| !ended(t) && !t.parents.is_empty()) {
         world.peer.owed = Some(Pay::End);
@@ -437,6 +440,10 @@ fn wishes(world: &mut World, event: &Event, out: &Transition) {
     let op = match event {
         Event::Cancel { op } | Event::Undo { op } => op,
         Event::Retry(retry) => &retry.op,
+        Event::Abandon { .. } => {
+            world.memory.cancelled |= matches!(out.reply, Reply::Stands(_));
+            return;
+        }
         Event::Finish(finish) => {
             world.memory.partial |= matches!(&finish.verdict, Verdict::Undone(n) if !n.is_empty());
             return;

@@ -29,7 +29,7 @@ mutants! {
     NoMargin: "the margin of a lease", "skew", s::ALONE;
     LateSuspension: "a suspension refused after its lease", "attempts", m::STALE;
     SuspensionsUncounted: "the count of a lease's suspensions", "naps", m::BESIDE;
-    LeaseOutlivesGeneration: "the lease ended by a retry", "retry", m::STALE;
+    LeaseOutlivesGeneration: "the lease ended by a retry", "from a step", m::STALE;
     ChainEndless: "hops counted", "as a child", m::CHAIN;
     // What is recorded.
     JournalHidden: "the journal shown to the claimer", "slices", m::EFFECT;

@@ -62,6 +62,9 @@ sights![
     EndPaid,
     DebtRepeated,
     LateSaveIgnored,
+    CodeChanged,
+    GoesOnAfterChange,
+    Abandoned,
     SlowClock,
 ];
 
@@ -97,7 +100,11 @@ impl Sights {
             State::Succeeded => self.saw(Sight::Succeeded),
             State::Failed { resumable: false } => self.saw(Sight::FailedForGood),
             State::Suspended(Waiting::BackingOff { .. }) => self.saw(Sight::BackedOff),
+            State::Suspended(Waiting::CodeChanged(_)) => self.saw(Sight::CodeChanged),
             State::Suspended(Waiting::For(_)) => self.saw(Sight::NamedWait),
+            State::Cancelled if matches!(event, Event::Abandon { .. }) => {
+                self.saw(Sight::Abandoned);
+            }
             State::Cancelled if matches!(event, Event::Cancel { .. }) => {
                 self.saw(Sight::CancelledAtOnce);
             }
@@ -107,7 +114,9 @@ impl Sights {
 
     fn turns(&self, old: &Task, event: &Event, task: &Task) {
         let anew = old.generation != task.generation;
+        let parked = matches!(old.state, State::Suspended(Waiting::CodeChanged(_)));
         match event {
+            Event::Retry(_) if parked => self.saw(Sight::GoesOnAfterChange),
             Event::Retry(_) if anew => self.saw(Sight::RetriedAnew),
             Event::Retry(_) => self.saw(Sight::RetriedAsResumed),
             Event::Finish(_) if anew => self.saw(Sight::ContinuedAs),

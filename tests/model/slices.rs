@@ -44,6 +44,8 @@ impl World {
         if in_time && told {
             let budget = Work::Suspend(Ask::Budget(slice.moved));
             works.extend((self.left.suspend > 0).then_some(budget));
+            let parks = self.left.parked > 0 && slice.view[PAY];
+            works.extend(parks.then_some(Work::Suspend(Ask::Parked)));
             let saves = self.left.save > 0 && !slice.view[PAY];
             works.extend(saves.then_some(Work::Save));
         }
@@ -146,6 +148,7 @@ impl World {
             Work::End(End::FailedForGood) => left.fatal -= 1,
             Work::End(End::Again) => left.again -= 1,
             Work::Suspend(Ask::Budget(_)) => left.suspend -= 1,
+            Work::Suspend(Ask::Parked) => left.parked -= 1,
             Work::Stuck => left.stuck -= 1,
             Work::Save => left.save -= 1,
             _ => {}

@@ -67,6 +67,8 @@ pub struct Left {
     pub again: u8,
     /// Suspensions at the budget.
     pub suspend: u8,
+    /// Slices that find that the code has changed.
+    pub parked: u8,
     /// Progress that is saved.
     pub save: u8,
     /// Messages to D1 or another task that are applied after their time, or not heard.
@@ -103,6 +105,8 @@ pub enum Ask {
     Wait(Option<u64>),
     /// A sleep that is over at once.
     Nap,
+    /// The code no longer fits the journal.
+    Parked,
     /// Two branches: one waits for a signal, if it has not come; one sleeps, if that is not over.
     Both(bool, Option<u64>),
 }
@@ -357,9 +361,10 @@ impl World {
 
     /// It waits for something that only somebody else can do.
     pub fn sleeps_by_name(&self) -> bool {
-        let Some(State::Suspended(Waiting::For(waits))) = self.task.as_ref().map(|t| &t.state)
-        else {
-            return false;
+        let waits = match self.task.as_ref().map(|t| &t.state) {
+            Some(State::Suspended(Waiting::For(waits))) => waits,
+            Some(State::Suspended(Waiting::CodeChanged(_))) => return true,
+            _ => return false,
         };
         waits.iter().all(|wait| match wait.what {
             WaitFor::Signal { due_ms: None, .. } => !self.memory.signalled,
