@@ -86,8 +86,7 @@ fn slices(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
     };
     let skew = Left {
         skew: 2,
-        crash: more,
-        ticks: 6 + 3 * more,
+        ticks: 6 + more,
         ..least()
     };
     vec![

@@ -1,6 +1,8 @@
 //! The task machine under a model checker: the real `protocol::handle`, every order of what can happen
 //! within a bound. `make model` looks further; `docs/proof.md` says what this proves and what not.
 
+#![allow(clippy::disallowed_methods)] // how long a search took is printed
+
 mod acts;
 mod blind;
 mod bounds;
@@ -20,6 +22,7 @@ mod world;
 use bounds::bounds;
 use sights::Sights;
 use stateright::{Checker, HasDiscoveries, Model};
+use std::time::Instant;
 
 fn threads() -> usize {
     std::env::var("ONCEWARD_MODEL_THREADS")
@@ -37,6 +40,7 @@ fn the_machine_keeps_its_promises() {
         if !name.starts_with(&only) {
             continue;
         }
+        let started = Instant::now();
         let checker = bound
             .checker()
             .threads(threads())
@@ -44,10 +48,11 @@ fn the_machine_keeps_its_promises() {
             .spawn_bfs()
             .join();
         println!(
-            "{name}: {} states, {} transitions, depth {}",
+            "{name}: {} states, {} transitions, depth {}, {:.1} s",
             checker.unique_state_count(),
             checker.state_count(),
-            checker.max_depth()
+            checker.max_depth(),
+            started.elapsed().as_secs_f32()
         );
         for (property, path) in checker.discoveries() {
             println!("broken: {property}");

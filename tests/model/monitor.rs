@@ -327,19 +327,19 @@ fn deliveries(world: &mut World, before: Option<&Task>, event: &Event, out: &Tra
         Next::Put(task) => Some(task),
         Next::Unchanged | Next::Gone => None,
     };
-    let began = put.is_some_and(|task| {
+    let fresh = put.is_some_and(|task| {
         before.is_none_or(|t| t.generation != task.generation || t.revivals != task.revivals)
     });
     let forgotten = before.is_some_and(|t| matches!(t.state, State::Forgotten));
     let deleted = before.is_none() || forgotten;
-    if began && !deleted && world.memory.begin_op == begin.op.as_str() {
+    if fresh && !deleted && world.memory.begin_op == begin.op.as_str() {
         world.broke(DELIVERY);
     }
-    if began {
+    if fresh {
         begin.op.as_str().clone_into(&mut world.memory.begin_op);
     }
     let expired = before.is_some_and(|t| t.is_expired(ms));
-    if began && world.memory.partial && !deleted && !expired {
+    if fresh && world.memory.partial && !deleted && !expired {
         world.broke(PARTLY);
     }
     let anew = put.is_some_and(|task| is_anew(before, task));

@@ -187,18 +187,18 @@ impl Sights {
             (Reply::KeyReused, _) => self.saw(Sight::OtherBodyRefused),
             (Reply::Stale(_), _) => self.stale(before, event),
             (Reply::Recorded { stop: true, .. }, _) => self.saw(Sight::LateReportTaken),
-            (Reply::Recorded { .. }, Event::Record(r)) => {
-                if r.cursor.is_some() && out.effects.is_empty() {
-                    self.saw(Sight::LateSaveIgnored);
-                }
+            (Reply::Recorded { .. }, Event::Record(r))
+                if r.cursor.is_some() && out.effects.is_empty() =>
+            {
+                self.saw(Sight::LateSaveIgnored);
             }
             (Reply::Refused, _) => self.saw(Sight::TicketRefused),
             (Reply::Signalled { repeated: true }, _) => self.saw(Sight::SignalRepeated),
             (Reply::Done, Event::Signal(_)) => self.saw(Sight::ChildOfAnotherGeneration),
-            (Reply::Suspended { ticket: None, .. }, Event::Suspend(s)) => {
-                if s.hop == onceward::limits::MAX_HOPS {
-                    self.saw(Sight::LeftToAlarm);
-                }
+            (Reply::Suspended { ticket: None, .. }, Event::Suspend(s))
+                if s.hop == onceward::limits::MAX_HOPS =>
+            {
+                self.saw(Sight::LeftToAlarm);
             }
             _ => {}
         }

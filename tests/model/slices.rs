@@ -238,11 +238,11 @@ impl World {
         }
     }
 
-    /// A reply reaches whoever waits for it. `slow`: by how much the clock of a slice that begins is
+    /// A reply reaches whoever waits for it. `skew`: by how much the clock of a slice that begins is
     /// behind at the end of its lease.
-    pub fn hear(&mut self, setting: &Setting, wire: &Wire, reply: &Reply, slow: i8) {
+    pub fn hear(&mut self, setting: &Setting, wire: &Wire, reply: &Reply, skew: i8) {
         if let Reply::Claimed(claimed) = reply {
-            self.begins(setting, wire, claimed, slow);
+            self.begins(setting, wire, claimed, skew);
             return;
         }
         let Some(lease) = wire.lease() else { return };
@@ -287,7 +287,7 @@ impl World {
         }
     }
 
-    fn begins(&mut self, setting: &Setting, wire: &Wire, claimed: &Claimed, slow: i8) {
+    fn begins(&mut self, setting: &Setting, wire: &Wire, claimed: &Claimed, skew: i8) {
         let lease = number(&claimed.proof.token);
         if self.slice(lease).is_some() {
             return;
@@ -311,7 +311,7 @@ impl World {
         if setting.waits == Waits::Sleep {
             view[WAIT] = over;
         }
-        if slow > 0 {
+        if skew > 0 {
             setting.sights.saw(Sight::SlowClock);
         }
         let margin = self.pace.margin * u16::from(!hides(Mutant::NoMargin));
@@ -321,7 +321,7 @@ impl World {
             lease,
             fence: claimed.proof.fence,
             generation: claimed.generation,
-            until: (wire.sent + lasts).saturating_add_signed(slow.into()),
+            until: (wire.sent + lasts).saturating_add_signed(skew.into()),
             view,
             did: Steps::default(),
             intents: show(self.intents(), hides(Mutant::JournalHidden)),

@@ -86,14 +86,11 @@ pub fn obeys(world: &World) -> bool {
     }
 }
 
-fn has_ended(task: &&Task) -> bool {
-    matches!(task.state, State::Failed { .. } | State::Cancelled)
-}
-
 /// A task that failed or was cancelled has been undone, as far as it can be.
 pub fn is_undone(world: &World) -> bool {
     let mut done = world.journal.iter().chain(&world.kept);
-    let ended = world.task.as_ref().filter(has_ended);
+    let ended = |t: &&Task| matches!(t.state, State::Failed { .. } | State::Cancelled);
+    let ended = world.task.as_ref().filter(ended);
     ended.is_none_or(|task| task.undone.is_some() || !done.any(StepRecord::is_undoable))
 }
 
