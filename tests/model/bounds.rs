@@ -149,8 +149,6 @@ fn ends(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         double: more,
         crash: 1,
         stuck: 1,
-        suspend: more,
-        ticks: 2 + more,
         ..least()
     };
     vec![
@@ -185,7 +183,6 @@ fn operators(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         from: 1,
         retry: 1,
         double: more,
-        ticks: 2 + more,
         ..least()
     };
     let undo = Left {
@@ -230,7 +227,6 @@ fn waits(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         signal: 1,
         double: more,
         crash: 1,
-        ticks: 2 + more,
         ..least()
     };
     let nap = Left {
@@ -244,7 +240,6 @@ fn waits(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         back: 1,
         double: more,
         crash: 1,
-        cancel: more,
         ticks: 2 + more,
         ..least()
     };
@@ -252,7 +247,6 @@ fn waits(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         signal: 1,
         crash: 1,
         double: more,
-        ticks: 2 + more,
         ..least()
     };
     let saves = Left {
@@ -260,7 +254,7 @@ fn waits(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         double: 1,
         suspend: 1,
         crash: more,
-        ticks: 1 + more,
+        ticks: 1,
         ..least()
     };
     let waits = |left: Left, waits: Waits| with(plain, left, |s| s.waits = waits);
@@ -288,7 +282,6 @@ fn others(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         ..least()
     };
     let parent = Left {
-        same: 1 + more,
         fail: 1,
         suspend: 2,
         cancel: 1,

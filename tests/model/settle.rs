@@ -31,7 +31,7 @@ pub fn ends(bound: &Bound, world: &World) -> bool {
         world.alarm_lost = false;
         world.apply(&bound.setting, &Event::Poke, false);
     }
-    (0..ROUNDS).any(|_| round(bound, &mut world))
+    (0..ROUNDS).any(|_| round(bound, &mut world)) && world.broken.is_empty()
 }
 
 /// One thing that must happen. True when the end is reached.
