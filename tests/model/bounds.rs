@@ -188,7 +188,6 @@ fn operators(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
     let undo = Left {
         same: 2,
         undo: 1,
-        cancel: more,
         double: 1,
         ticks: 1 + more,
         ..least()
@@ -277,16 +276,14 @@ fn others(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         again: 1,
         fatal: 1,
         double: more,
-        cancel: more,
-        ticks: 1 + more,
+        ticks: 1,
         ..least()
     };
     let parent = Left {
         fail: 1,
         suspend: 2,
         cancel: 1,
-        late: 1,
-        crash: more,
+        late: 1 + more,
         ticks: 2,
         ..least()
     };
@@ -297,7 +294,7 @@ fn others(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         retry: 1,
         late: 1,
         double: more,
-        ticks: 1 + more,
+        ticks: 1,
         ..least()
     };
     vec![
