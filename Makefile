@@ -28,7 +28,7 @@ lint: ## Formatting and clippy, native and wasm, warnings denied
 unit: ## Native tests only (fast, no workerd)
 	@exec scripts/test.sh unit
 
-model: ## Model check the task machine, further than `make unit` does (a minute or two of building first)
+model: ## Model check the task machine, further than `make unit` does (some ten minutes)
 	@exec scripts/test.sh model
 
 e2e: ## End-to-end tests on workerd only

@@ -13,6 +13,7 @@ use super::waits::Waiting;
 use crate::limits;
 use crate::types::StepId;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// An operator wants a task tried again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -117,7 +118,12 @@ fn again(mut task: Task, mut retry: Retry, moment: &Moment) -> Transition {
         }
     }
     if plan.new_generation {
+        let mut children = std::mem::take(&mut task.children);
         renew(&mut task, retry.same_keys, moment);
+        // One whose record is kept is still waited for, and is cancelled with this task.
+        let kept: BTreeSet<&StepId> = plan.kept.iter().collect();
+        children.retain(|child| kept.contains(&child.step));
+        task.children = children;
     }
     if let Some(input) = retry.input {
         effects.push(Effect::ReplaceInput(input));

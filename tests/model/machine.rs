@@ -1,13 +1,12 @@
 //! The model for the checker: what can happen next, and what must always hold.
 
-use crate::events::{event, signal};
 use crate::monitor as m;
 use crate::object::Setting;
 use crate::settle;
-use crate::sights::Sight;
 use crate::slices::Work;
-use crate::world::{Left, Message, Slice, Wire, World};
-use onceward::protocol::{Event, Reply};
+use crate::states as s;
+use crate::world::{Left, Message, Pace, Slice, Wire, World};
+use onceward::protocol::{State, Waiting};
 use stateright::{Model, Property};
 
 /// What can happen.
@@ -17,8 +16,10 @@ pub enum Act {
     Deliver {
         print: u8,
     },
-    /// A message reaches the object, or D1; the reply reaches its sender.
+    /// A message reaches the object, D1 or another task; the reply reaches its sender.
     Arrive(Wire),
+    /// A claim arrives, and the clock of its slice turns out to run slow (1) or fast (-1).
+    Skewed(Wire, i8),
     /// It arrives, the reply is lost, and it is sent once more.
     Again(Wire),
     /// It arrives, and a copy of it later.
@@ -27,9 +28,9 @@ pub enum Act {
     Cut(Wire),
     /// A ticket is carried to a second slice.
     Twin(Wire),
-    /// A write to D1 is given up, and may still arrive.
+    /// A message to D1 or another task is given up, and may still arrive.
     GivenUp(Wire),
-    /// A write to D1 arrives, and is taken for failed.
+    /// It arrives, and is taken for failed.
     Unheard(Wire),
     Work(Slice, Work),
     Alarm,
@@ -43,16 +44,31 @@ pub enum Act {
     Crash,
     Tick,
     StepBack,
-    Cancel,
     Signal,
+    ChildEnds,
+    Steer(Steer),
+    /// The last operation of an operator is sent once more.
+    SteerAgain,
     Delete,
+}
+
+/// What an operator does. A child is cancelled by its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Steer {
+    Cancel,
+    Retry,
+    RetryFrom,
+    Undo,
 }
 
 /// One bound of the search.
 #[derive(Clone, Debug)]
 pub struct Bound {
     pub left: Left,
+    pub pace: Pace,
     pub setting: Setting,
+    /// Looks at this property alone, and stops where it breaks.
+    pub only: Option<&'static str>,
 }
 
 impl Bound {
@@ -61,7 +77,7 @@ impl Bound {
         for wire in &world.wires {
             let wire = wire.clone();
             acts.push(Act::Arrive(wire.clone()));
-            if wire.is_for_d1() {
+            if wire.is_outward() {
                 if left.late > 0 && !wire.echo {
                     acts.push(Act::GivenUp(wire.clone()));
                     acts.push(Act::Unheard(wire.clone()));
@@ -72,6 +88,10 @@ impl Bound {
                 if matches!(wire.message, Message::Claim { .. }) {
                     acts.push(Act::Twin(wire.clone()));
                 }
+            }
+            if left.skew > 0 && !wire.echo && wire.claims() {
+                acts.push(Act::Skewed(wire.clone(), 1));
+                acts.push(Act::Skewed(wire.clone(), -1));
             }
             if left.crash > 0 && !wire.echo {
                 acts.push(Act::Cut(wire));
@@ -98,174 +118,31 @@ impl Bound {
         may(known && world.alarm_lost, Act::Poke);
         may(known && left.crash > 0, Act::Crash);
         may(known && left.back > 0 && world.real > 0, Act::StepBack);
-        may(known && left.cancel > 0, Act::Cancel);
         may(known && left.signal > 0, Act::Signal);
+        let child = world.peer.begun > 0 && !world.peer.ended;
+        may(child && left.child > 0, Act::ChildEnds);
         may(known && left.delete > 0, Act::Delete);
     }
 
-    /// A message arrives. `heard`: so does its reply.
-    pub fn arrive(&self, world: &mut World, wire: &Wire, cut: bool, heard: bool) {
-        let setting = &self.setting;
-        if wire.is_for_d1() {
-            if wire.echo {
-                world.d1_late(setting, wire);
-            } else {
-                world.d1_answers(setting, &wire.message, true, cut);
-            }
-            return;
-        }
-        let Some(event) = event(world, wire, setting.undo) else {
-            return;
-        };
-        let reply = world.apply(setting, &event, cut);
-        if let (true, Some(lease)) = (wire.accepted, wire.lease()) {
-            let ends = matches!(
-                wire.message,
-                Message::Finish { .. } | Message::Suspend { .. }
-            );
-            if ends {
-                m::repeated(world, lease, &reply);
-            }
-        }
-        if heard && !wire.echo {
-            world.hear(setting, wire, &reply);
-        }
-    }
-
-    fn through(&self, world: &mut World, act: Act) {
-        let setting = &self.setting;
-        match act {
-            Act::Arrive(wire) => {
-                world.wires.retain(|w| *w != wire);
-                self.arrive(world, &wire, false, true);
-            }
-            Act::Again(wire) => {
-                world.left.double -= 1;
-                self.stays(world, &wire, false, false);
-            }
-            Act::Copied(wire) => {
-                world.left.double -= 1;
-                self.stays(world, &wire, true, false);
-            }
-            Act::Cut(wire) => {
-                world.left.crash -= 1;
-                if wire.is_for_d1() {
-                    world.wires.retain(|w| *w != wire);
-                    self.arrive(world, &wire, true, false);
-                } else {
-                    self.stays(world, &wire, false, true);
-                }
-            }
-            Act::Twin(wire) => {
-                world.left.double -= 1;
-                if let Message::Claim { op, ticket } = wire.message {
-                    let (op, ticket) = (format!("{op}-twin"), ticket);
-                    world.send(Message::Claim { op, ticket }, 0);
-                }
-            }
-            Act::GivenUp(wire) | Act::Unheard(wire) if wire.echo => {
-                world.wires.retain(|w| *w != wire);
-            }
-            Act::GivenUp(wire) => {
-                world.left.late -= 1;
-                if let Some(at) = world.wires.iter().position(|w| *w == wire) {
-                    world.wires[at].echo = true;
-                }
-                world.d1_answers(setting, &wire.message, false, false);
-            }
-            Act::Unheard(wire) => {
-                world.left.late -= 1;
-                world.wires.retain(|w| *w != wire);
-                world.d1_late(setting, &wire);
-                world.d1_answers(setting, &wire.message, false, false);
-            }
-            Act::Work(slice, work) => world.work(setting, slice.lease, work),
-            other => self.happens(world, &other),
-        }
-    }
-
-    /// A message arrives and is still in flight, as a copy that nobody waits for or as a second try.
-    fn stays(&self, world: &mut World, wire: &Wire, echo: bool, cut: bool) {
-        world.wires.retain(|w| w != wire);
-        let before = world.ended_by;
-        self.arrive(world, wire, cut, echo);
-        let ended = world.ended_by != before;
-        world.wires.push(Wire {
-            echo,
-            accepted: wire.accepted || (ended && wire.lease() == Some(world.ended_by)),
-            ..wire.clone()
-        });
-    }
-
-    fn happens(&self, world: &mut World, act: &Act) {
-        let setting = &self.setting;
-        match act {
-            Act::Deliver { print } => {
-                if *print == 0 {
-                    world.left.same -= 1;
-                } else {
-                    world.left.other -= 1;
-                }
-                world.delivered += 1;
-                let op = format!("begin-{}", world.delivered);
-                world.send(Message::Begin { op, print: *print }, 0);
-            }
-            Act::Alarm => settle::ring(world, setting, false),
-            Act::AlarmCut => {
-                world.left.crash -= 1;
-                settle::ring(world, setting, true);
-            }
-            Act::AlarmTwice | Act::AlarmEarly => {
-                world.left.alarm -= 1;
-                let at = world.alarm;
-                settle::ring(world, setting, false);
-                if world.task.is_some() && *act == Act::AlarmTwice {
-                    let soon = world.clock() + 1;
-                    world.alarm = world.alarm.map_or(at, |set| Some(set.min(soon)));
-                }
-            }
-            Act::AlarmLost => {
-                world.left.alarm -= 1;
-                (world.alarm, world.alarm_lost) = (None, true);
-            }
-            Act::Poke => {
-                world.alarm_lost = false;
-                world.apply(setting, &Event::Poke, false);
-                if world.alarm.is_some() {
-                    setting.sights.saw(Sight::AlarmRestored);
-                }
-            }
-            Act::Crash => {
-                world.left.crash -= 1;
-                world.crash();
-            }
-            Act::Tick => {
-                world.left.ticks -= 1;
-                world.real += 1;
-            }
-            Act::StepBack => {
-                world.left.back -= 1;
-                world.back += 1;
-            }
-            Act::Cancel => {
-                world.left.cancel -= 1;
-                let op = "cancel".to_owned();
-                world.apply(setting, &Event::Cancel { op }, false);
-            }
-            Act::Signal => {
-                world.left.signal -= 1;
-                let reply = world.apply(setting, &signal(world), false);
-                let kept = matches!(reply, Reply::Signalled { repeated: false });
-                if kept && world.task.as_ref().is_some_and(|t| !t.unread.is_empty()) {
-                    setting.sights.saw(Sight::SignalKept);
-                }
-            }
-            Act::Delete => {
-                world.left.delete -= 1;
-                world.apply(setting, &Event::Delete, false);
-            }
-            _ => {}
-        }
+    fn operators(world: &World, acts: &mut Vec<Act>) {
+        let left = &world.left;
+        let Some(task) = &world.task else { return };
+        let mut may = |yes: bool, act: Act| acts.extend(yes.then_some(act));
+        let stuck = matches!(
+            task.state,
+            State::Suspended(Waiting::CodeChanged(_) | Waiting::BackingOff { .. })
+        );
+        let failed = matches!(task.state, State::Failed { .. });
+        may(left.cancel > 0, Act::Steer(Steer::Cancel));
+        may(
+            left.retry > 0 && (failed || stuck),
+            Act::Steer(Steer::Retry),
+        );
+        may(left.from > 0 && failed, Act::Steer(Steer::RetryFrom));
+        let succeeded = task.state == State::Succeeded;
+        may(left.undo > 0 && succeeded, Act::Steer(Steer::Undo));
+        let again = left.double > 0 && !world.memory.steer_op.is_empty();
+        may(again, Act::SteerAgain);
     }
 }
 
@@ -274,7 +151,7 @@ impl Model for Bound {
     type Action = Act;
 
     fn init_states(&self) -> Vec<World> {
-        vec![World::new(self.left)]
+        vec![World::new(self.left, self.pace)]
     }
 
     fn actions(&self, world: &World, acts: &mut Vec<Act>) {
@@ -287,6 +164,7 @@ impl Model for Bound {
             acts.extend(works.map(|work| Act::Work(slice.clone(), work)));
         }
         Self::surroundings(world, acts);
+        Self::operators(world, acts);
     }
 
     fn next_state(&self, last: &World, act: Act) -> Option<World> {
@@ -307,23 +185,40 @@ impl Model for Bound {
             m::LEASE,
             m::TICKET,
             m::STALE,
+            m::CHAIN,
             m::RECORD,
+            m::DEADLINE,
+            m::CURSOR,
             m::FINAL,
             m::REPEAT,
+            m::DELIVERY,
+            m::STEERED,
             m::EFFECT,
+            m::SLEPT,
             m::ANSWER,
             m::LIVING,
             m::ATTEMPTS,
-            m::WISH,
-            m::UNDONE
+            m::SIGNAL,
+            m::ANOTHERS,
+            m::ONCE,
+            m::BESIDE,
+            m::PARTLY,
+            m::FRESH
         ];
-        all.push(Property::always(m::ALONE, |_, w| m::acts_alone(w)));
-        all.push(Property::always(m::ALARM, |_, w| m::has_alarm(w)));
-        all.push(Property::always(m::PROJECTED, |_, w| m::is_projected(w)));
-        all.push(Property::always(m::BURIED, |_, w| m::is_buried(w)));
-        all.push(Property::always(m::ENDS, |bound: &Self, w| {
+        all.push(Property::always(s::ALONE, |_, w| s::acts_alone(w)));
+        all.push(Property::always(s::ALARM, |_, w| s::has_alarm(w)));
+        all.push(Property::always(s::PROJECTED, |_, w| s::is_projected(w)));
+        all.push(Property::always(s::BURIED, |_, w| s::is_buried(w)));
+        all.push(Property::always(s::OWED, |_, w| s::owes_still(w)));
+        all.push(Property::always(s::WISH, |_, w| s::obeys(w)));
+        all.push(Property::always(s::UNDONE, |_, w| {
+            s::is_undone(w) && holds(w, s::UNDONE)
+        }));
+        all.push(Property::always(s::ALL_OF_IT, |_, w| s::is_undone_whole(w)));
+        all.push(Property::always(s::ENDS, |bound: &Self, w| {
             settle::ends(bound, w)
         }));
+        all.retain(|p| self.only.is_none_or(|only| only == p.name));
         all
     }
 }

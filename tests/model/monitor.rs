@@ -1,67 +1,137 @@
 //! The guarantees, watched from outside: what the machine says is held against what was said before.
 
-use crate::world::{MAX_ATTEMPTS, TICK, World, number};
+use crate::states::UNDONE;
+use crate::steps::WAIT;
+use crate::world::{Ask, MAX_ATTEMPTS, Message, Pay, Wire, World, number};
+use onceward::limits;
 use onceward::protocol::{
-    Effect, Event, Next, Outcome, Proof, Reply, State, Task, Transition, Version,
+    Effect, EndsAs, Event, Kind, Next, Outcome, Proof, Reply, State, StepRecord, Task, Transition,
+    Verdict, Version, WaitFor, Waiting,
 };
 use onceward::types::FailureKind;
 
 pub const LEASE: &str = "G1 one valid lease";
-pub const ALONE: &str = "G6 two slices never act at once";
 pub const TICKET: &str = "G1 a ticket is claimed once";
 pub const STALE: &str = "G1 what is stale changes nothing";
+pub const CHAIN: &str = "G1 a chain of slices is short";
 pub const RECORD: &str = "G2 a recorded outcome stays";
+pub const DEADLINE: &str = "G2 a deadline is set once";
+pub const CURSOR: &str = "G2 saved progress does not go back";
 pub const FINAL: &str = "G2 a stored answer stays";
 pub const REPEAT: &str = "G2 a repeat is not called stale";
+pub const DELIVERY: &str = "G2 a delivery begins once";
+pub const STEERED: &str = "G2 an operation is carried out once";
 pub const EFFECT: &str = "G3 no effect after its record";
-pub const ENDS: &str = "G4 it ends, or waits by name";
-pub const ALARM: &str = "G4 an alarm is set";
-pub const PROJECTED: &str = "G4 D1 holds what counts as told";
+pub const SLEPT: &str = "G3 no step before its sleep is over";
 pub const ANSWER: &str = "G5 another body gets no answer";
 pub const LIVING: &str = "G7 only the dead are deleted";
-pub const BURIED: &str = "G7 no row above its tombstone";
 pub const ATTEMPTS: &str = "G9 attempts are bounded";
-pub const WISH: &str = "cancelled is not failed";
-pub const UNDONE: &str = "what can be undone is undone";
+pub const SIGNAL: &str = "a signal is taken once";
+pub const ANOTHERS: &str = "a child of another generation is not heard";
+pub const ONCE: &str = "no undo handler after its record";
+pub const BESIDE: &str = "no step beside its undoing";
+pub const FRESH: &str = "what was undone is done anew";
+pub const PARTLY: &str = "what is not undone is not begun anew";
 
+/// `ms`: the object's clock, as far as its memory goes.
 pub fn watch(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
-    claims(world, before, event, out, ms);
-    writes(world, before, event, out);
-    records(world, event, out);
-    finals(world, before, event, out, ms);
-    deliveries(world, before, event, out);
-    if matches!(out.next, Next::Gone) {
-        buried(world, before, event, ms);
+    let ms = world.memory.latest.max(ms);
+    if matches!(out.next, Next::Put(_)) {
+        world.memory.latest = ms;
     }
+    turns(world, before, event, out, ms);
+    claims(world, before, event, out, ms);
+    writes(world, before, event, out, ms);
+    records(world, before, event, out);
+    chains(world, event, out);
+    finals(world, before, event, out, ms);
+    deliveries(world, before, event, out, ms);
+    deletes(world, before, event, out, ms);
+    others(world, before, event, out);
     wishes(world, event, out);
+    let anew = matches!(&out.next, Next::Put(task) if is_anew(before, task));
+    // Another generation has no holder but who has just claimed it.
+    world.memory.held &= !anew || matches!(out.reply, Reply::Claimed(_));
+    world.memory.partial &= !anew;
+}
+
+fn is_anew(before: Option<&Task>, after: &Task) -> bool {
+    before.is_none_or(|t| t.generation != after.generation)
+}
+
+/// Attempts are counted from here on anew.
+fn turns(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
+    let Next::Put(task) = &out.next else { return };
+    let memory = &mut world.memory;
+    let anew = is_anew(before, task);
+    let Some(before) = before else {
+        memory.barren = 0;
+        return;
+    };
+    let revived = before.has_ended() && !task.has_ended();
+    let undoing = before.ending.is_none() && task.ending.is_some();
+    let time = |due: Option<u64>| due.is_some_and(|due| due <= ms);
+    let waited = before.waits().iter().any(|wait| match wait.what {
+        WaitFor::Sleep { due_ms } => time(Some(due_ms)),
+        WaitFor::Signal { due_ms, .. } => time(due_ms),
+        WaitFor::Child { .. } | WaitFor::Retry { .. } => false,
+    });
+    let woken = waited && task.state != before.state;
+    // A delivery may find a task that is just failing, and revive it at once.
+    let begun = matches!(event, Event::Begin(_)) && before.begin_op != task.begin_op;
+    if anew || revived || begun || undoing || woken {
+        memory.barren = 0;
+    }
+    let asleep = matches!(event, Event::Suspend(s)
+        if s.waits.iter().any(|w| matches!(w.what, WaitFor::Sleep { due_ms } if due_ms <= ms)));
+    if asleep {
+        memory.barren = memory.barren.min(1);
+    }
 }
 
 fn claims(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
+    let op = match event {
+        Event::Claim(claim) => &claim.op,
+        Event::Begin(begin) => &begin.op,
+        _ => return,
+    };
+    let valid = before.is_some() && world.memory.held && ms < world.memory.until;
     let (Reply::Claimed(claimed), Next::Put(_)) = (&out.reply, &out.next) else {
+        // The same claim is given the same lease.
+        let same =
+            matches!(&out.reply, Reply::Claimed(c) if number(&c.proof.token) == world.leases);
+        if valid && world.memory.claim_op == op.as_str() && !same {
+            world.broke(REPEAT);
+        }
         return;
     };
-    if before.is_some() && world.held && ms < world.until {
+    if valid {
         world.broke(LEASE);
     }
-    world.until = ms + TICK;
+    world.memory.until = ms + world.pace.lease_ms();
     if let Event::Claim(claim) = event {
         let bit = 1 << number(&claim.ticket).min(63);
-        if world.used & bit != 0 {
+        if world.memory.used & bit != 0 {
             world.broke(TICKET);
         }
-        world.used |= bit;
+        world.memory.used |= bit;
     }
     let fence = before.map_or(0, |t| t.fence);
     if before.is_some() && claimed.proof.fence <= fence {
         world.broke(LEASE);
     }
-    let anew = before.is_none_or(|t| t.generation != claimed.generation);
-    let revived = matches!(event, Event::Begin(_));
-    world.barren = if anew || revived { 1 } else { world.barren + 1 };
-    if world.barren > MAX_ATTEMPTS && !claimed.undoing {
+    let memory = &mut world.memory;
+    op.as_str().clone_into(&mut memory.claim_op);
+    memory.barren += 1;
+    let most = if claimed.undoing {
+        MAX_ATTEMPTS.max(limits::DEFAULT_MAX_ATTEMPTS)
+    } else {
+        MAX_ATTEMPTS
+    };
+    (memory.held, memory.moved) = (true, false);
+    if memory.barren > most {
         world.broke(ATTEMPTS);
     }
-    world.held = true;
 }
 
 fn proof(event: &Event) -> Option<&Proof> {
@@ -73,102 +143,234 @@ fn proof(event: &Event) -> Option<&Proof> {
     }
 }
 
-/// G1: only the last holder's messages count, and no more once it has handed on.
-fn writes(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition) {
+/// G1: only the last holder's messages count, and no more once it has handed on. A suspension counts
+/// only while the lease is valid.
+fn writes(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
     let Some(proof) = proof(event) else { return };
     let lease = number(&proof.token);
-    let holds = world.held && lease == world.leases && before.is_some();
+    let suspends = matches!(event, Event::Suspend(_));
+    let holds = world.memory.held && lease == world.leases && before.is_some();
+    let late = suspends && ms >= world.memory.until;
     let changed = !matches!(out.next, Next::Unchanged) || !out.effects.is_empty();
-    if changed && !holds {
+    if changed && (!holds || late) {
         world.broke(STALE);
     }
     if matches!(event, Event::Record(_)) || !changed || matches!(out.reply, Reply::GoOn { .. }) {
         return;
     }
-    if let Next::Put(_) = out.next {
-        world.held = false;
-        world.ended_by = lease;
-        world.barren = world
-            .barren
-            .saturating_sub(u32::from(matches!(event, Event::Suspend(_))));
+    if let Next::Put(task) = &out.next {
+        let memory = &mut world.memory;
+        (memory.held, memory.ended_by) = (false, lease);
+        let named = matches!(
+            task.state,
+            State::Suspended(Waiting::For(_) | Waiting::CodeChanged(_))
+        );
+        if suspends && memory.moved {
+            memory.barren = 0;
+        } else if suspends && named {
+            memory.barren = memory.barren.saturating_sub(1);
+        }
     }
 }
 
-/// G2: what is settled is not written again, but for the retryable failure that ended an attempt.
-fn records(world: &mut World, event: &Event, out: &Transition) {
+/// G2: what is settled is not written again, but for the retryable failure that ended an attempt, or by
+/// an operator who has the task begin anew.
+fn records(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition) {
+    let anew = matches!(&out.next, Next::Put(task) if is_anew(before, task));
+    let mut empties = false;
     for effect in &out.effects {
         let (id, new) = match effect {
             Effect::PutStep(step) => (&step.id, Some(step)),
             Effect::ReopenStep(id) => (id, None),
+            Effect::PutCursor(cursor) => {
+                let progress = |text: &str| text.parse::<u8>().unwrap_or(0);
+                let held = world.cursor.as_ref().map_or(0, |c| progress(&c.text));
+                if progress(&cursor.text) < held && !anew {
+                    world.broke(CURSOR);
+                }
+                if progress(&cursor.text) > held {
+                    world.memory.barren = world.memory.barren.min(1);
+                    world.memory.moved = true;
+                }
+                continue;
+            }
             Effect::DropPayload => {
-                world.barren = 0;
+                (world.memory.signalled, empties) = (false, true);
+                continue;
+            }
+            Effect::NewJournal { keep_undo, .. } => {
+                empties = true;
+                let undone = before.is_some_and(|t| t.undone.is_some());
+                let mut done = world.journal.iter().chain(&world.kept);
+                if !keep_undo && !undone && done.any(StepRecord::is_undoable) {
+                    world.broke(UNDONE);
+                }
                 continue;
             }
             _ => continue,
         };
-        let old = world
-            .journal
-            .iter()
-            .find(|r| r.id == *id)
-            .map(|r| r.outcome.clone());
+        let found = world.journal.iter().find(|r| r.id == *id).cloned();
         let opens = new.is_none_or(|r| !r.outcome.is_settled());
         let reopened = |old: &Outcome| {
-            let ended = matches!(event, Event::Finish(_)) && opens;
-            ended && matches!(old, Outcome::Failed(f) if f.kind == FailureKind::Retryable)
+            let ended = matches!(event, Event::Finish(_) | Event::Retry(_)) && opens;
+            let failed = matches!(old, Outcome::Failed(f) if f.kind == FailureKind::Retryable);
+            anew || (ended && failed)
         };
-        if old.as_ref().is_some_and(|o| o.is_settled() && !reopened(o)) {
+        let kept = |old: &&StepRecord| old.outcome.is_settled() && !reopened(&old.outcome);
+        if found.as_ref().is_some_and(|old| kept(&old)) {
             world.broke(RECORD);
         }
-        if new.is_some_and(|r| matches!(r.outcome, Outcome::Value(_))) {
-            let taken = matches!(event, Event::Signal(_));
-            world.barren = u32::from(!taken);
+        let (Some(new), memory) = (new, &mut world.memory) else {
+            continue;
+        };
+        if matches!(new.outcome, Outcome::Value(_)) {
+            let by_signal = matches!(event, Event::Signal(_));
+            memory.barren = memory.barren.min(u32::from(!by_signal));
+            memory.moved |= !by_signal;
+            memory.signalled &= new.kind != Kind::Signal;
+        }
+        if found.is_some_and(|old| is_put_off(&old, new)) {
+            world.broke(DEADLINE);
+        }
+    }
+    if anew && !empties && before.is_some_and(|t| t.undone.is_some()) {
+        world.broke(FRESH);
+    }
+}
+
+fn is_put_off(old: &StepRecord, new: &StepRecord) -> bool {
+    match (&old.outcome, &new.outcome) {
+        (Outcome::Open(old), Outcome::Open(new)) => {
+            old.due_ms.is_some() && old.due_ms != new.due_ms
+        }
+        _ => false,
+    }
+}
+
+/// Slices start each other a few times; then the alarm goes on.
+fn chains(world: &mut World, event: &Event, out: &Transition) {
+    if let Event::Begin(begin) = event
+        && let Next::Put(_) = &out.next
+    {
+        world.memory.chain = if begin.claims { 0 } else { begin.hop };
+    }
+    if matches!(event, Event::AlarmFired | Event::Poke | Event::Retry(_)) {
+        let mints = out
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::Dispatch { .. }));
+        world.memory.chain *= u32::from(!mints);
+    }
+    let carried = matches!(
+        out.reply,
+        Reply::Suspended {
+            ticket: Some(_),
+            ..
+        }
+    );
+    if carried && matches!(out.next, Next::Put(_)) {
+        world.memory.chain += 1;
+        if world.memory.chain > limits::MAX_HOPS {
+            world.broke(CHAIN);
         }
     }
 }
 
+fn is_success(task: &Task) -> bool {
+    let undoing = task
+        .ending
+        .as_ref()
+        .is_some_and(|e| e.to == EndsAs::Succeeded);
+    task.state == State::Succeeded || undoing
+}
+
 fn finals(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
-    let ended = |t: &&Task| {
-        matches!(
-            t.state,
-            State::Succeeded | State::Cancelled | State::Failed { resumable: false }
-        ) && t.expires_ms.is_some_and(|at| ms < at)
-    };
-    let (Some(old), Next::Put(new)) = (before.filter(ended), &out.next) else {
+    let lives = |t: &&Task| !t.has_ended() || t.expires_ms.is_some_and(|at| ms < at);
+    let Some(old) = before.filter(lives) else {
         return;
     };
-    let deleted = matches!(event, Event::Delete);
-    if !deleted
-        && (old.state != new.state || old.answer != new.answer || old.failure != new.failure)
-    {
+    if let (Event::Begin(begin), true) = (event, is_success(old)) {
+        let shown = matches!(&out.reply, Reply::Stands(at) if at.answer == old.answer);
+        if old.fingerprint == begin.fingerprint && !shown {
+            world.broke(FINAL);
+        }
+    }
+    let Next::Put(new) = &out.next else { return };
+    let same = old.answer == new.answer && old.failure == new.failure;
+    let stays = match &old.state {
+        _ if matches!(event, Event::Delete) => true,
+        _ if is_success(old) => is_success(new) && old.answer == new.answer,
+        State::Failed { resumable: false } => {
+            let retried = matches!(event, Event::Retry(_)) && is_anew(before, new);
+            retried || (same && old.state == new.state)
+        }
+        State::Cancelled => same && old.state == new.state,
+        _ => true,
+    };
+    if !stays {
+        world.broke(FINAL);
+    }
+    let reported = matches!(event, Event::Finish(f) if matches!(f.verdict, Verdict::Succeeded(_)));
+    if reported && new.state != State::Succeeded {
         world.broke(FINAL);
     }
 }
 
-fn deliveries(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition) {
+fn deliveries(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
     let Event::Begin(begin) = event else { return };
     let print = begin
         .fingerprint
         .as_deref()
         .and_then(|p| p.strip_prefix("print-"));
     let print: u8 = print.and_then(|p| p.parse().ok()).unwrap_or(0);
-    let anew = match &out.next {
-        Next::Put(task) => before.is_none_or(|t| t.generation != task.generation),
-        Next::Unchanged | Next::Gone => false,
+    let put = match &out.next {
+        Next::Put(task) => Some(task),
+        Next::Unchanged | Next::Gone => None,
     };
+    let fresh = put.is_some_and(|task| {
+        before.is_none_or(|t| t.generation != task.generation || t.revivals != task.revivals)
+    });
+    let forgotten = before.is_some_and(|t| matches!(t.state, State::Forgotten));
+    let deleted = before.is_none() || forgotten;
+    if fresh && !deleted && world.memory.begin_op == begin.op.as_str() {
+        world.broke(DELIVERY);
+    }
+    if fresh {
+        begin.op.as_str().clone_into(&mut world.memory.begin_op);
+    }
+    let expired = before.is_some_and(|t| t.is_expired(ms));
+    if fresh && world.memory.partial && !deleted && !expired {
+        world.broke(PARTLY);
+    }
+    let anew = put.is_some_and(|task| is_anew(before, task));
     if anew {
-        world.print = print;
-        world.cancelled = false;
-    } else if print != world.print && !matches!(out.reply, Reply::KeyReused) {
+        let memory = &mut world.memory;
+        (memory.print, memory.cancelled) = (print, false);
+        if deleted || expired {
+            memory.steer_op.clear();
+        }
+    } else if print != world.memory.print && !matches!(out.reply, Reply::KeyReused) {
         world.broke(ANSWER);
     }
 }
 
 /// G7: its time is up, or an operator had it forgotten; and this tombstone is the one of its version.
-fn buried(world: &mut World, before: Option<&Task>, event: &Event, ms: u64) {
-    let dead = before.is_some_and(|t| {
-        let over = t.has_ended() && t.expires_ms.is_some_and(|at| at <= ms);
-        over || matches!(t.state, State::Forgotten)
-    });
+fn deletes(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
+    let over = |t: &Task| t.has_ended() && t.expires_ms.is_some_and(|at| at <= ms);
+    let forgotten = |t: &Task| matches!(t.state, State::Forgotten);
+    if let (Some(old), Next::Put(new)) = (before, &out.next)
+        && forgotten(new)
+        && !forgotten(old)
+    {
+        let ordered = matches!(event, Event::Delete) && old.has_ended();
+        if !over(old) && !ordered {
+            world.broke(LIVING);
+        }
+    }
+    if !matches!(out.next, Next::Gone) {
+        return;
+    }
+    let dead = before.is_some_and(|t| over(t) || forgotten(t));
     let row = world
         .d1
         .filter(|row| row.is_tombstone)
@@ -180,87 +382,96 @@ fn buried(world: &mut World, before: Option<&Task>, event: &Event, ms: u64) {
     if !dead || !matches!(event, Event::TombstoneAcked(_)) || row.is_none() || row < stands {
         world.broke(LIVING);
     }
-    world.gone = row;
-    (world.held, world.barren, world.cancelled) = (false, 0, false);
+    let memory = &mut world.memory;
+    memory.gone = row;
+    (memory.held, memory.barren, memory.chain) = (false, 0, 0);
+    (memory.cancelled, memory.partial, memory.signalled) = (false, false, false);
+    memory.steer_op.clear();
+    memory.begin_op.clear();
+}
+
+/// What other tasks are to hear, and what is heard of them.
+fn others(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition) {
+    let put = match &out.next {
+        Next::Put(task) => Some(task),
+        Next::Unchanged | Next::Gone => None,
+    };
+    if let Event::Signal(signal) = event {
+        let other =
+            signal.generation.is_some() && signal.generation != before.map(|t| t.generation);
+        if put.is_some() && other {
+            world.broke(ANOTHERS);
+        }
+        let again = |e: &Effect| matches!(e, Effect::PutLetter(l) if world.letters.iter().any(|o| o.id == l.id));
+        if out.effects.iter().any(again) {
+            world.broke(SIGNAL);
+        }
+        let waited = |e: &Effect| matches!(e, Effect::PutStep(_));
+        let kept = put.is_some() && !out.effects.iter().any(waited);
+        world.memory.signalled |= kept && signal.generation.is_none();
+    }
+    let Some(task) = put else { return };
+    let ended = |t: &Task| t.has_ended();
+    if matches!(event, Event::Abandon { .. }) {
+        // It waits no more.
+        world.peer.owed = None;
+    } else if matches!(event, Event::Delete) {
+        world.peer.owed = world.peer.owed.filter(|pay| *pay == Pay::Cancel);
+    } else if ended(task) && before.is_some_and(|t| !ended(t) && !t.parents.is_empty()) {
+        world.peer.owed = Some(Pay::End);
+    }
+    let stops = |t: &Task| {
+        let undoing = t.ending.as_ref().is_some_and(|e| e.to == EndsAs::Cancelled);
+        undoing || t.state == State::Cancelled
+    };
+    let open = world
+        .record(WAIT)
+        .is_some_and(|r| r.kind == Kind::Child && !r.outcome.is_settled());
+    if open && stops(task) && before.is_some_and(|t| !stops(t)) {
+        let told = |e: &Effect| matches!(e, Effect::PutStep(r) if r.kind == Kind::Child && r.outcome.is_settled());
+        if !out.effects.iter().any(told) {
+            world.peer.owed = Some(Pay::Cancel);
+        }
+    }
 }
 
 fn wishes(world: &mut World, event: &Event, out: &Transition) {
-    let Next::Put(task) = &out.next else { return };
-    let cancels = matches!(event, Event::Cancel { .. });
-    world.cancelled |= cancels && matches!(out.reply, Reply::Stands(_));
-    if world.cancelled && matches!(task.state, State::Failed { .. }) {
-        world.broke(WISH);
-    }
-    let undoable = |e: &Effect| matches!(e, Effect::PutStep(r) if r.is_undoable());
-    let told = |id| {
-        out.effects
-            .iter()
-            .any(|e| matches!(e, Effect::PutStep(r) if r.id == id))
+    let Next::Put(_) = &out.next else { return };
+    let op = match event {
+        Event::Cancel { op } | Event::Undo { op } => op,
+        Event::Retry(retry) => &retry.op,
+        Event::Abandon { .. } => {
+            world.memory.cancelled |= matches!(out.reply, Reply::Stands(_));
+            return;
+        }
+        Event::Finish(finish) => {
+            world.memory.partial |= matches!(&finish.verdict, Verdict::Undone(n) if !n.is_empty());
+            return;
+        }
+        _ => return,
     };
-    let kept = world
-        .journal
-        .iter()
-        .any(|r| r.is_undoable() && !told(r.id.clone()));
-    let left = kept || out.effects.iter().any(undoable);
-    let ends = matches!(task.state, State::Failed { .. } | State::Cancelled);
-    let forgets = out.effects.contains(&Effect::DropPayload);
-    if ends && left && task.undone.is_none() && !forgets {
-        world.broke(UNDONE);
+    let memory = &mut world.memory;
+    memory.cancelled |=
+        matches!(event, Event::Cancel { .. }) && matches!(out.reply, Reply::Stands(_));
+    let again = memory.steer_op == *op;
+    memory.steer_op.clone_from(op);
+    if again {
+        world.broke(STEERED);
     }
 }
 
 /// A message that was carried out and comes once more: its sender hears what came of it.
-pub fn repeated(world: &mut World, lease: u8, reply: &Reply) {
-    let last = world.ended_by == lease && lease == world.leases && !world.held;
-    if last
-        && matches!(reply, Reply::Stale(_))
-        && world
-            .task
-            .as_ref()
-            .is_some_and(|t| t.finish_op.is_some() || t.suspend_op.is_some())
-    {
+pub fn repeated(world: &mut World, wire: &Wire, reply: &Reply) {
+    let Some(lease) = wire.lease() else { return };
+    let ends = match &wire.message {
+        Message::Finish { .. } => true,
+        Message::Suspend { ask, .. } => !matches!(ask, Ask::Nap),
+        _ => false,
+    };
+    let last = world.memory.ended_by == lease && lease == world.leases && !world.memory.held;
+    let known = |t: &Task| t.finish_op.is_some() || t.suspend_op.is_some();
+    let kept = world.task.as_ref().is_some_and(known);
+    if ends && last && kept && matches!(reply, Reply::Stale(_)) {
         world.broke(REPEAT);
     }
-}
-
-/// G1, G6: never do two slices act at a time, each by its own clock.
-pub fn acts_alone(world: &World) -> bool {
-    let acting = world
-        .slices
-        .iter()
-        .filter(|s| !s.waits && world.real < s.until);
-    acting.count() <= 1
-}
-
-/// G4: what is stored has an alarm, unless only a signal or an operator makes it go on.
-pub fn has_alarm(world: &World) -> bool {
-    let Some(task) = &world.task else { return true };
-    let never = onceward::protocol::next_due_ms(task) >= onceward::protocol::NEVER_MS;
-    let placing = world.wires.iter().any(|w| !w.echo && w.is_for_d1());
-    world.alarm.is_some() || world.alarm_lost || never || placing
-}
-
-/// G4: D1 holds the row that counts as told.
-pub fn is_projected(world: &World) -> bool {
-    let Some(task) = &world.task else { return true };
-    if task.outbox.owed_n == 0 || task.outbox.is_owing() || matches!(task.state, State::Forgotten) {
-        return true;
-    }
-    let own = |row: &crate::world::Row| row.version.epoch == task.version.epoch;
-    let expired = task
-        .expires_ms
-        .is_some_and(|at| at <= world.clock().max(task.seen_ms));
-    expired
-        || world
-            .d1
-            .filter(own)
-            .is_some_and(|row| row.version.n >= task.outbox.owed_n && !row.is_tombstone)
-}
-
-/// G7: D1 never goes back behind a tombstone after which everything was deleted.
-pub fn is_buried(world: &World) -> bool {
-    let Some(gone) = world.gone else { return true };
-    world.d1.is_some_and(|row| {
-        row.version >= gone && (row.is_tombstone || row.version.epoch > gone.epoch)
-    })
 }

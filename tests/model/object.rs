@@ -1,23 +1,44 @@
 //! The object: looks up, lets the machine decide, writes, acts. A commit may be the last thing that
 //! it does before it starts anew: then nobody hears of it and nothing is carried out.
 
-use crate::events::{is_settled, told};
+use crate::blind::handle_as;
+use crate::events::{debt, may_end, told};
 use crate::monitor;
-use crate::mutants::{Mutant, handle_as};
+use crate::mutants::Mutant;
 use crate::sights::{Sight, Sights};
-use crate::world::{Message, Row, Wire, World, lease_token, ticket_token};
-use onceward::protocol::{Effect, Event, Fresh, Moment, Next, Reply, Version, next_due_ms};
+use crate::world::{Message, Pay, Row, Wire, World, lease_token, ticket_token};
+use onceward::protocol::{
+    Debt, Effect, Event, Fresh, Moment, Next, Reply, StepRecord, Version, next_due_ms,
+};
+
+/// What the function does between its two steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    No,
+    /// It waits for a signal.
+    Signal,
+    /// The same, with a deadline.
+    Until,
+    /// It waits for a signal, then sleeps for no time at all.
+    Nap,
+    Sleep,
+    /// It waits for a signal and sleeps, in two branches.
+    Both,
+    /// It waits for another task.
+    Child,
+}
 
 /// What stays the same over a whole run.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub mutant: Option<Mutant>,
-    /// The first step can be undone.
+    /// Both steps can be undone.
     pub undo: bool,
-    /// The function waits for a signal between its steps.
-    pub waits: bool,
+    pub waits: Waits,
     /// Writes to D1 are messages of their own; otherwise they arrive at once.
     pub d1: bool,
+    /// Another task has begun this one, and waits for its end.
+    pub parent: bool,
     pub sights: Sights,
 }
 
@@ -27,7 +48,7 @@ impl World {
         self.floor = 0;
         let soon = self.clock() + 1;
         let mut repeated = false;
-        for wire in self.wires.iter_mut().filter(|w| w.is_for_d1()) {
+        for wire in self.wires.iter_mut().filter(|w| w.is_outward()) {
             repeated |= matches!(wire.message, Message::Tombstone(_, true)) && !wire.echo;
             wire.echo = true;
         }
@@ -46,8 +67,6 @@ impl World {
     /// One event. `cut`: the object dies right after the commit.
     pub fn apply(&mut self, setting: &Setting, event: &Event, cut: bool) -> Reply {
         self.floor = self.floor.max(self.clock());
-        let told = told(event);
-        let mut journal = self.journal.iter();
         let moment = Moment {
             ms: self.floor,
             fresh: Fresh {
@@ -56,14 +75,12 @@ impl World {
                 jitter: 1_000,
             },
             duplicates: 0,
-            undoable: journal
-                .any(|r| r.is_undoable() && (r.outcome.is_settled() || !told.contains(&r.id))),
+            undoable: may_end(event) && self.has_to_undo(event),
         };
         let before = self.task.clone();
         let out = handle_as(setting.mutant, self, event, &moment);
-        let seen = before.as_ref().map_or(0, |t| t.seen_ms);
         setting.sights.watch(before.as_ref(), event, &out);
-        monitor::watch(self, before.as_ref(), event, &out, moment.ms.max(seen));
+        monitor::watch(self, before.as_ref(), event, &out, moment.ms);
         let by_alarm = matches!(event, Event::AlarmFired);
         for effect in &out.effects {
             self.write(effect);
@@ -80,8 +97,7 @@ impl World {
             }
             Next::Gone => {
                 (self.task, self.alarm, self.alarm_lost) = (None, None, false);
-                self.journal.clear();
-                self.letters.clear();
+                self.write(&Effect::DropPayload);
                 setting.sights.saw(Sight::Forgotten);
             }
         }
@@ -99,6 +115,14 @@ impl World {
         out.reply
     }
 
+    /// What is on record and can be undone, but for what the message at hand knows better.
+    fn has_to_undo(&self, event: &Event) -> bool {
+        let told = told(event);
+        let stands = |r: &StepRecord| r.outcome.is_settled() || !told.contains(&r.id);
+        let kept = self.kept.iter().any(StepRecord::is_undoable);
+        kept || self.journal.iter().any(|r| r.is_undoable() && stands(r))
+    }
+
     fn write(&mut self, effect: &Effect) {
         match effect {
             Effect::PutStep(step) => {
@@ -109,16 +133,35 @@ impl World {
             Effect::ReopenStep(id) => self.journal.retain(|r| r.id != *id),
             Effect::DropPayload => {
                 self.journal.clear();
+                self.kept.clear();
                 self.letters.clear();
+                self.cursor = None;
             }
-            Effect::NewJournal { .. } => self.journal.clear(),
+            Effect::NewJournal {
+                generation,
+                keep_undo,
+            } => {
+                self.cursor = None;
+                let records = std::mem::take(&mut self.journal);
+                if *keep_undo {
+                    let done = records.into_iter().filter(StepRecord::is_undoable);
+                    self.kept.extend(done.map(|record| StepRecord {
+                        generation: Some(*generation),
+                        ..record
+                    }));
+                } else {
+                    self.kept.clear();
+                }
+            }
+            Effect::PutCursor(cursor) => self.cursor = Some(cursor.clone()),
+            Effect::RewindCursor { fence } => {
+                self.cursor = self.cursor.take().filter(|c| c.fence < *fence);
+            }
             Effect::PutLetter(letter) => self.letters.push(letter.clone()),
             Effect::SetAlarm { at_ms } => (self.alarm, self.alarm_lost) = (Some(*at_ms), false),
             Effect::PutInput(_)
             | Effect::ReplaceInput(_)
             | Effect::PutAnswer(_)
-            | Effect::PutCursor(_)
-            | Effect::RewindCursor { .. }
             | Effect::Dispatch { .. }
             | Effect::PayDebts
             | Effect::Flush
@@ -139,7 +182,29 @@ impl World {
             Effect::Forget { version } => {
                 self.tell_d1(setting, Message::Tombstone(*version, by_alarm));
             }
+            Effect::PayDebts => self.pay(setting),
             _ => {}
+        }
+    }
+
+    /// Another task is told what it is owed; while there is nothing to say, it is tried again later.
+    fn pay(&mut self, setting: &Setting) {
+        let Some(task) = &self.task else { return };
+        let (debts, ended) = (task.debts.list.clone(), task.has_ended());
+        if !ended && debts.iter().any(|d| matches!(d, Debt::End(_))) {
+            self.apply(setting, &Event::DebtFailed, false);
+        }
+        for pay in debts.iter().map(Pay::of) {
+            if ended || pay == Pay::Cancel {
+                self.send(Message::Pay(pay), 0);
+            }
+        }
+    }
+
+    /// The other task hears what it was owed.
+    fn peer_hears(&mut self, pay: Pay) {
+        if self.peer.owed == Some(pay) {
+            self.peer.owed = None;
         }
     }
 
@@ -195,6 +260,15 @@ impl World {
                 let holds = None;
                 self.apply(setting, &Event::TombstoneFailed { sent, holds }, cut);
             }
+            Message::Pay(pay) => {
+                if applied {
+                    self.peer_hears(pay);
+                    self.apply(setting, &Event::DebtPaid(debt(pay)), cut);
+                } else {
+                    setting.sights.saw(Sight::DebtRepeated);
+                    self.apply(setting, &Event::DebtFailed, cut);
+                }
+            }
             _ => {}
         }
     }
@@ -202,15 +276,18 @@ impl World {
     /// A write that everybody has given up arrives.
     pub fn d1_late(&mut self, setting: &Setting, wire: &Wire) {
         match wire.message {
-            Message::Flush(sent) => self.upsert(setting, sent, false),
-            Message::Tombstone(sent, _) => self.upsert(setting, sent, true),
+            Message::Flush(sent) => {
+                self.upsert(setting, sent, false);
+            }
+            Message::Tombstone(sent, _) => {
+                self.upsert(setting, sent, true);
+            }
+            Message::Pay(pay) => {
+                self.peer_hears(pay);
+                return;
+            }
             _ => return,
-        };
+        }
         setting.sights.saw(Sight::LateFlush);
-    }
-
-    /// The journal that goes with a claim.
-    pub fn view(&self) -> [bool; 3] {
-        [0, 1, 2].map(|step| is_settled(self, step))
     }
 }

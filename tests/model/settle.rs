@@ -3,8 +3,8 @@
 //! or cron where the alarm was lost.
 
 use crate::machine::Bound;
-use crate::object::Setting;
-use crate::world::{Left, T0, TICK, World};
+use crate::object::{Setting, Waits};
+use crate::world::{Left, T0, World};
 use onceward::protocol::{Event, NEVER_MS, own_due_ms};
 
 const ROUNDS: u32 = 60;
@@ -31,7 +31,7 @@ pub fn ends(bound: &Bound, world: &World) -> bool {
         world.alarm_lost = false;
         world.apply(&bound.setting, &Event::Poke, false);
     }
-    (0..ROUNDS).any(|_| round(bound, &mut world))
+    (0..ROUNDS).any(|_| round(bound, &mut world)) && world.broken.is_empty()
 }
 
 /// One thing that must happen. True when the end is reached.
@@ -41,10 +41,13 @@ fn round(bound: &Bound, world: &mut World) -> bool {
         return true;
     };
     let over = task.has_ended() || matches!(task.state, onceward::protocol::State::Forgotten);
-    let over = over && !task.outbox.is_owing() && !setting.d1;
-    if over || (own_due_ms(task) >= NEVER_MS && world.sleeps_by_name()) {
+    let told = !task.outbox.is_owing() && task.debts.list.is_empty();
+    let over = over && told && !setting.d1;
+    let waits = own_due_ms(task) >= NEVER_MS || setting.waits == Waits::Child;
+    if over || (waits && world.sleeps_by_name()) {
         return true;
     }
+    let idle = world.slices.is_empty() && world.wires.is_empty();
     if let Some(slice) = world.slices.first().cloned() {
         let works = world.works(setting, &slice);
         match works.first() {
@@ -53,14 +56,13 @@ fn round(bound: &Bound, world: &mut World) -> bool {
         }
     }
     while let Some(wire) = world.wires.pop() {
-        bound.arrive(world, &wire, false, true);
+        bound.arrive(world, &wire, (false, true), 0);
     }
-    let idle = world.slices.is_empty() && world.wires.is_empty();
     match world.alarm {
         Some(at) if idle && world.task.is_some() => {
             let clock = world.clock();
             if clock < at {
-                let ticks = (at - T0).div_ceil(TICK);
+                let ticks = (at - T0).div_ceil(world.pace.tick);
                 world.real = u16::try_from(ticks).unwrap_or(u16::MAX) + world.back;
             }
             ring(world, setting, false);

@@ -1,15 +1,15 @@
 //! What operators can have done again, and how a function starts over by itself.
 
 use crate::protocol_fixture::{
-    LEASE, Object, T0, done, failing, id, intent, is_unchanged, journal, policy, retryable,
-    signal_wait, step, succeeded, suspend, terminal, value,
+    LEASE, Object, T0, child_record, done, failing, id, intent, is_unchanged, journal, policy,
+    retryable, signal_wait, step, succeeded, suspend, terminal, value,
 };
 use onceward::protocol::{
-    Effect, Event, Mismatch, Outcome, Plan, Reply, Retry, State, StepRecord, Transition, Verdict,
-    Waiting,
+    Debt, Effect, Event, Mismatch, Outcome, Plan, Reply, Retry, State, StepRecord, Transition,
+    Verdict, Waiting,
 };
 use onceward::store::journal::Purpose;
-use onceward::types::{Failure, StepId};
+use onceward::types::{Failure, StepId, TaskKey, TaskKind};
 
 fn op(name: &str) -> Retry {
     Retry {
@@ -338,6 +338,29 @@ fn nobody_of_the_old_generation_is_heard_in_the_new_one() {
     assert!(matches!(out.reply, Reply::Stale(_)) && is_unchanged(&out));
     let out = object.record(ms + 2, &proof, vec![value("y")]);
     assert!(matches!(out.reply, Reply::Stale(_)) && out.effects.is_empty());
+}
+
+#[test]
+fn a_child_that_is_kept_is_cancelled_with_the_new_generation() {
+    let child = TaskKey::new(TaskKind::Function, "ship", "", "c").task_id();
+    for (again, stopped) in [
+        (op("r"), vec![Debt::Cancel(child)]),
+        (from("r", "a"), vec![]),
+    ] {
+        let mut object = Object::default();
+        let first = object.begun(T0, "a");
+        let mut steps = in_order(&["a"]);
+        steps.push(StepRecord {
+            place: 2,
+            ..child_record("child", child)
+        });
+        object.record(T0 + 1, &first.proof, steps);
+        object.finish(T0 + 2, "f", &first.proof, terminal());
+        object.retry(T0 + 3, again);
+        object.cancel(T0 + 4, "c");
+        assert_eq!(object.task().state, State::Cancelled);
+        assert_eq!(object.task().debts.list, stopped);
+    }
 }
 
 #[test]
