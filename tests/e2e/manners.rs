@@ -34,6 +34,10 @@ fn a_forged_continuation_reaches_no_object() {
         }
         server.send(&forged).expect_problem(404, "not_found");
     }
+    // Nor is it told from an address that there is not by a body that is too large.
+    let large = Request::post("/internal/continue").body(vec![b'x'; (1 << 20) + 1]);
+    let large = large.field("Host", "onceward.internal");
+    server.send(&large).expect_problem(404, "not_found");
     assert_eq!(requests(), before);
 }
 
