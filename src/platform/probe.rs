@@ -52,11 +52,17 @@ pub(super) use live::{
 
 #[cfg(feature = "lab")]
 mod live {
+    use super::super::clock;
     use super::{D1Fault, SelfFault};
     use crate::types::time::parse_duration_ms;
     use js_sys::{JSON, Object, Reflect, global};
     use serde_json::{Value, json};
     use wasm_bindgen::JsValue;
+
+    thread_local! {
+        /// In wasm memory, unlike the counters: another value tells that the instance is another one.
+        static INSTANCE: String = clock::uuid();
+    }
 
     /// An object of the JavaScript world, made when it is first asked for.
     fn shelf(name: &str) -> JsValue {
@@ -115,6 +121,7 @@ mod live {
         if let (Some(all), Value::Object(found)) = (all.as_object_mut(), read(&shelf("counters"))) {
             all.extend(found);
         }
+        all["instance"] = INSTANCE.with(Clone::clone).into();
         all
     }
 
