@@ -3,7 +3,7 @@
 use crate::judge::By;
 use crate::shot::Shot;
 use crate::support::Answer;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,6 +22,8 @@ struct Counts {
     broken: BTreeMap<&'static str, u64>,
     closed: u64,
     replayed: u64,
+    /// Bodies of 401: there is one, whatever was wrong.
+    refusals: BTreeSet<Vec<u8>>,
     faults: Vec<Fault>,
 }
 
@@ -67,6 +69,9 @@ impl Figures {
                 })
                 .or_default() += 1;
         }
+        if answer.status == 401 && !answer.body.is_empty() {
+            counts.refusals.insert(answer.body.clone());
+        }
         counts.replayed += u64::from(answer.is_replay());
     }
 
@@ -89,6 +94,11 @@ impl Figures {
 
     pub fn go_on(&self) -> bool {
         self.counts().faults.len() < ENOUGH
+    }
+
+    /// How many bodies of 401 there were.
+    pub fn refusals(&self) -> usize {
+        self.counts().refusals.len()
     }
 
     pub fn faults(&self) -> Vec<Fault> {

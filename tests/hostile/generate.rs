@@ -32,25 +32,25 @@ pub struct Pool {
 pub fn shot(seed: u64, number: u64, pool: &Pool) -> Shot {
     let mut dice = Dice::of(seed, number);
     let dice = &mut dice;
-    let mut shot = match dice.below(20) {
-        0..=3 => webhook(dice, pool),
-        4..=6 => call(dice, pool),
-        7 | 8 => github(dice, pool),
-        9 => list(dice, pool),
-        10..=12 => task(dice, pool),
-        13 => signal(dice, pool),
-        14 => steer(dice, pool),
-        15 => internal(dice, pool),
-        16 => lab(dice, pool),
-        17 => small(dice),
+    let mut shot = match dice.below(21) {
+        0..=4 => webhook(dice, pool),
+        5..=8 => call(dice, pool),
+        9 | 10 => github(dice, pool),
+        11 => list(dice, pool),
+        12..=14 => task(dice, pool),
+        15 => signal(dice, pool),
+        16 => steer(dice, pool),
+        17 => internal(dice, pool),
+        18 => lab(dice, pool),
+        19 => small(dice),
         _ => wild(dice, pool),
     };
-    if dice.percent(12) {
+    if dice.percent(7) {
         shot.method = dice
             .pick(&["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
             .to_owned();
     }
-    if dice.percent(15) {
+    if dice.percent(8) {
         shot.target = bent(dice, &shot.target);
     }
     if dice.percent(30) {
@@ -145,7 +145,7 @@ fn body(dice: &mut Dice, pool: &Pool) -> Vec<u8> {
         1 => "[".repeat(dice.below(3_000)).into_bytes(),
         2 => format!("{}{}", "{\"a\":".repeat(200), "}".repeat(200)).into_bytes(),
         3 => (0..dice.below(300)).map(|_| dice.byte()).collect(),
-        4 if dice.percent(3) => vec![b'x'; (1 << 20) + 1 + dice.below(2) * 300_000],
+        4 if dice.percent(10) => vec![b'x'; (1 << 20) + 1 + dice.below(2) * 300_000],
         5 | 6 => dice.pick(&pool.samples),
         _ => {
             let sample = dice.pick(&pool.samples);

@@ -27,7 +27,7 @@ use shot::Shot;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use support::chance::Chance;
-use support::{Answer, Server, hook, program, sample, value};
+use support::{Answer, SECRET, Server, TOKEN, hook, program, sample, value};
 use wire::Wire;
 
 /// Senders at a time.
@@ -129,6 +129,21 @@ fn hostile() {
         "{} answers are wrong, SEED={seed}",
         faults.len()
     );
+    assert!(figures.refusals() <= 1, "one 401 can be told from another");
+    let log = server.output();
+    for word in [TOKEN, SECRET, "pool-", "Uncaught", "unreachable executed"] {
+        // That is all that workerd has to say to CONNECT.
+        let told = log
+            .lines()
+            .filter(|line| !line.ends_with("does not export a connect() function."));
+        let lines: Vec<&str> = told.filter(|line| line.contains(word)).collect();
+        let first = &lines[..lines.len().min(5)];
+        assert!(
+            lines.is_empty(),
+            "{} lines of the log have {word:?}: {first:#?}",
+            lines.len()
+        );
+    }
     let again = hook(&server, "healthy", &healthy).expect(200);
     assert!(
         again.is_replay() && again.body == first.body,
