@@ -16,4 +16,4 @@ ulimit -n "$(ulimit -Hn)" 2>/dev/null || say "could not raise the limit of open 
 export ONCEWARD_BUILD="$ROOT/build-lab" ONCEWARD_HOSTILE_REQUESTS="$REQUESTS"
 if [ -n "$SEED" ]; then export ONCEWARD_SEED="$SEED"; fi
 if [ -n "$ONLY" ]; then export ONCEWARD_HOSTILE_ONLY="$ONLY"; fi
-exec cargo test --locked --features lab,e2e --test hostile -- --ignored --nocapture hostile
+exec cargo test --locked --features lab,e2e --test hostile -- --include-ignored --nocapture

@@ -15,7 +15,7 @@ use onceward::store::cells::MemoryCells;
 use onceward::store::commit::{CommitError, Stored, commit};
 use onceward::store::d1;
 use onceward::store::journal::{Purpose, page};
-use onceward::types::{TaskId, TaskKey, TaskKind};
+use onceward::types::{Headers, TaskId, TaskKey, TaskKind};
 
 /// Longer lives find nothing new.
 const LINES: usize = 40;
@@ -127,12 +127,12 @@ impl Life {
     }
 
     /// Everything of a task that its object keeps. The body of its answer is kept beside it.
-    fn kept(&self, stored: Option<Stored>) -> Option<(String, Vec<u8>, Vec<u8>)> {
+    fn kept(&self, stored: Option<Stored>) -> Option<(String, Headers, [Vec<u8>; 2])> {
         let stored = stored?;
         let task = serde_json::to_string(&stored.task).expect("JSON");
         let input = stored.input_body(&self.cells).expect("memory");
         let answer = stored.answer_body(&self.cells).expect("memory");
-        Some((task, input, answer))
+        Some((task, stored.input_headers, [input, answer]))
     }
 
     fn readable(&self, stored: &Stored) {

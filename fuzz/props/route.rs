@@ -20,6 +20,10 @@ pub fn check(data: &[u8]) {
         }
         Ok(found) => {
             assert_eq!(address(&found).as_deref(), Some(path), "no second spelling");
+            if let Route::Hook { source: name } | Route::Call { name } = &found {
+                let plain = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
+                assert!(name.bytes().all(plain) && name.len() <= 64, "{name}");
+            }
             if method == "GET" {
                 assert_eq!(route("HEAD", path), Ok(found));
             }

@@ -56,6 +56,7 @@ pub fn check(data: &[u8]) {
         Err(problem) => is_whole(&problem),
     }
     one_time(task_id, &request.first);
+    respelled(task_id, &token);
     sealed(&request.first, &request.body);
     wishes(&request.body);
 }
@@ -68,6 +69,21 @@ fn one_time(task_id: TaskId, given: &str) {
         assert_eq!(own.as_deref(), Some(given));
         assert!(!is_signal_token("another", task_id, NAME, given));
         assert!(!is_signal_token(SECRET, task_id, "refusal", given));
+    }
+}
+
+/// Another spelling of a token that holds, or one of another number, does not hold.
+fn respelled(task_id: TaskId, token: &str) {
+    let (n, mac) = token.split_once('.').expect("a number and a code");
+    for given in [
+        format!("0{token}"),
+        format!("+{token}"),
+        format!("{n}.{}", mac.to_ascii_uppercase()),
+        format!("1.{mac}"),
+        format!("{token}0"),
+        mac.to_owned(),
+    ] {
+        assert!(!is_signal_token(SECRET, task_id, NAME, &given), "{given}");
     }
 }
 

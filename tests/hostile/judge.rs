@@ -256,3 +256,7 @@ fn leaks_nothing(shot: &Shot, answer: &Answer) -> Result<(), String> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;
