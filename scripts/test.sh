@@ -22,6 +22,7 @@ lint() {
   cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 ||
     die "cargo fmt or cargo clippy is missing." "rustup component add rustfmt clippy"
   step "formatting" cargo fmt --check
+  step "formatting, fuzz" cargo fmt --check --manifest-path fuzz/Cargo.toml
   step "clippy, native" cargo clippy --locked --all-targets --features "$NATIVE_FEATURES" -- -D warnings
   step "clippy, wasm, lab" clippy_wasm --features lab
   # What is deployed: code that only the lab uses is dead here.

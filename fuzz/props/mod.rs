@@ -21,8 +21,11 @@ pub mod signal;
 pub mod signature;
 pub mod time;
 
+/// Panics if it does not hold.
+type Property = fn(&[u8]);
+
 /// Name and property of every target.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub const TARGETS: &[(&str, Property)] = &[
     ("address", address::check),
     ("cells", cells::check),
     ("cursor", cursor::check),

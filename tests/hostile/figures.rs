@@ -109,10 +109,11 @@ impl Figures {
         let counts = self.counts();
         let all: u64 = counts.statuses.values().sum::<u64>() + counts.closed;
         let mut out = String::new();
-        let rate = all as f64 / took.as_secs_f64();
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
+        let rate = all.saturating_mul(1_000) / ms;
         let _ = writeln!(
             out,
-            "{all} answers in {:.0} s ({rate:.0} a second), {} replays",
+            "{all} answers in {:.0} s ({rate} a second), {} replays",
             took.as_secs_f64(),
             counts.replayed
         );

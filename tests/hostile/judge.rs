@@ -103,7 +103,9 @@ fn declared(route: &Route) -> Declared {
             codes: CALLED,
             own: true,
         },
-        Route::ListTasks => of(&[200], &[Code::InputInvalid, Code::Unauthorized]),
+        Route::ListTasks | Route::SetFaults => {
+            of(&[200], &[Code::InputInvalid, Code::Unauthorized])
+        }
         Route::ShowTask { .. } | Route::ShowJournal { .. } => of(&[200], LOOKED),
         Route::ForgetTask { .. } => of(
             &[204],
@@ -113,11 +115,11 @@ fn declared(route: &Route) -> Declared {
         Route::CancelTask { .. } | Route::RetryTask { .. } | Route::UndoTask { .. } => {
             of(&[200, 202], STEERED)
         }
-        Route::Health | Route::ErrorPage { .. } => of(&[200], &[]),
         Route::Continue => of(&[], &[Code::NotFound]),
         Route::Preflight { .. } => of(&[204], &[]),
-        Route::SetFaults => of(&[200], &[Code::InputInvalid, Code::Unauthorized]),
-        Route::ShowFaults | Route::ShowCounters => of(&[200], &[]),
+        Route::Health | Route::ErrorPage { .. } | Route::ShowFaults | Route::ShowCounters => {
+            of(&[200], &[])
+        }
     }
 }
 

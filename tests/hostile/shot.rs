@@ -112,25 +112,23 @@ impl Shot {
             6 => ("X-Null", b"a\0b".to_vec(), "a null byte"),
             7 => ("X-Long", vec![b'a'; 200_000], "a very large field"),
             8 => {
-                self.method = dice
-                    .pick(&["FOO", "get", "", "G\tET", "PROPFIND", "CONNECT", "TRACE"])
-                    .to_owned();
+                dice.pick(&["FOO", "get", "", "G\tET", "PROPFIND", "CONNECT", "TRACE"])
+                    .clone_into(&mut self.method);
                 ("X-Odd", "method".into(), "a method")
             }
             9 => {
-                self.target = dice
-                    .pick(&[
-                        "",
-                        "*",
-                        "http://[/",
-                        "//",
-                        "x",
-                        "/a b",
-                        "/\u{e9}",
-                        "/\u{0}",
-                        "http://x:99999/",
-                    ])
-                    .to_owned();
+                dice.pick(&[
+                    "",
+                    "*",
+                    "http://[/",
+                    "//",
+                    "x",
+                    "/a b",
+                    "/\u{e9}",
+                    "/\u{0}",
+                    "http://x:99999/",
+                ])
+                .clone_into(&mut self.target);
                 ("X-Odd", "target".into(), "a target")
             }
             _ => (

@@ -55,11 +55,9 @@ impl Wire {
 
     fn once(&mut self, shot: &Shot) -> io::Result<Answer> {
         let mut connection = self.connection()?;
-        let answer = if shot.broken.is_some() {
-            // It may wait for bytes that do not come: it is told so.
-            connection.last(&shot.bytes(), &shot.method)?
-        } else if shot.closes() {
-            connection.exchange(shot.bytes(), &shot.method)?
+        let answer = if shot.closes() {
+            // One that is broken may announce bytes that do not come.
+            connection.exchange(shot.bytes(), &shot.method, shot.broken.is_some())?
         } else {
             connection.write(&shot.bytes())?;
             connection.receive(&shot.method)?

@@ -239,11 +239,17 @@ impl Connection {
     }
 
     /// Sends bytes and reads the answer to them. A server may answer before it has read all of them, so
-    /// both directions go on at once.
-    pub fn exchange(&mut self, bytes: Vec<u8>, method: &str) -> io::Result<Answer> {
+    /// both directions go on at once. `ends` tells the server that no more will come.
+    pub fn exchange(&mut self, bytes: Vec<u8>, method: &str, ends: bool) -> io::Result<Answer> {
         let mut upload = self.stream.try_clone()?;
         std::thread::scope(|scope| {
-            let sent = scope.spawn(move || upload.write_all(&bytes));
+            let sent = scope.spawn(move || {
+                upload.write_all(&bytes)?;
+                if ends {
+                    upload.shutdown(std::net::Shutdown::Write)?;
+                }
+                Ok(())
+            });
             let answer = self.receive(method);
             if answer.is_err() {
                 // Ends a writer that nobody reads from any more.
@@ -257,13 +263,6 @@ impl Connection {
                 (Err(_), Err(error)) | (Err(error), Ok(())) => Err(error),
             }
         })
-    }
-
-    /// Sends bytes, and says that there are no more; reads one answer, if one comes.
-    pub fn last(&mut self, bytes: &[u8], method: &str) -> io::Result<Answer> {
-        self.write(bytes)?;
-        self.stream.shutdown(std::net::Shutdown::Write)?;
-        self.receive(method)
     }
 
     fn more(&mut self) -> io::Result<()> {
@@ -341,5 +340,5 @@ pub fn latin1(bytes: &[u8]) -> String {
 /// One request on a connection of its own.
 pub fn exchange(host: SocketAddr, request: &Request) -> io::Result<Answer> {
     let request = request.clone().field("Connection", "close");
-    Connection::open(host)?.exchange(request.bytes(host), &request.method)
+    Connection::open(host)?.exchange(request.bytes(host), &request.method, false)
 }
