@@ -185,3 +185,17 @@ fn the_list_outlives_a_passing_fault_of_d1() {
         .send(&Request::get("/v1/tasks").bearer(TOKEN))
         .expect(200);
 }
+
+/// What the random requests look at in the end: a panic leaves the instance as it is, a start makes another.
+#[test]
+fn the_counters_name_the_instance_of_the_code() {
+    let mut server = Server::start();
+    let instance = |server: &Server| server.counters()["instance"].clone();
+    let first = instance(&server);
+    assert!(first.is_string(), "{first}");
+    let panics = program([json!({"do": "panic"})]).set("max_attempts", 1);
+    hook(&server, &fresh("panics"), &panics);
+    assert_eq!(instance(&server), first);
+    server.restart();
+    assert_ne!(instance(&server), first);
+}
