@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help dev test lint unit model e2e demo build build-lab dry-run chaos fuzz hostile bench bench-steps setup doctor clean
 
-export PORT HOST STATE TOKEN MINUTES SEED TARGET REQUESTS ONLY
+export PORT HOST STATE TOKEN MINUTES SEED REQUESTS ONLY
 
 help: ## Print this list
 	@echo "Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers"
