@@ -2,9 +2,9 @@
 # `make` alone prints this list.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test lint unit model e2e demo build build-lab dry-run chaos bench bench-steps setup doctor clean
+.PHONY: help dev test lint unit model e2e demo build build-lab dry-run chaos fuzz hostile bench bench-steps setup doctor clean
 
-export PORT HOST STATE TOKEN MINUTES SEED
+export PORT HOST STATE TOKEN MINUTES SEED REQUESTS ONLY
 
 help: ## Print this list
 	@echo "Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers"
@@ -36,6 +36,12 @@ e2e: ## End-to-end tests on workerd only
 
 chaos: ## Kill the server and make its parts fail while thousands of deliveries come in, then judge (MINUTES=3, SEED=)
 	@exec scripts/chaos.sh
+
+fuzz: ## Throw mutated input at everything that parses the outside (TARGET=, all of them without; MINUTES=8, SEED=)
+	@exec scripts/fuzz.sh
+
+hostile: ## Send random requests to workerd, and judge every answer (REQUESTS=100000, SEED=, ONLY= one of them)
+	@exec scripts/hostile.sh
 
 build: ## Build what is deployed, into build/
 	@exec scripts/build.sh release

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests: test.sh all|lint|unit|model|e2e|dry-run. CI runs `all` from a clean checkout.
+# Runs the tests: test.sh all|lint|unit|model|fuzz|e2e|dry-run. CI runs `all` from a clean checkout.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
@@ -22,6 +22,7 @@ lint() {
   cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 ||
     die "cargo fmt or cargo clippy is missing." "rustup component add rustfmt clippy"
   step "formatting" cargo fmt --check
+  step "formatting, fuzz" cargo fmt --check --manifest-path fuzz/Cargo.toml
   step "clippy, native" cargo clippy --locked --all-targets --features "$NATIVE_FEATURES" -- -D warnings
   step "clippy, wasm, lab" clippy_wasm --features lab
   # What is deployed: code that only the lab uses is dead here.
@@ -54,12 +55,19 @@ model() {
   step "model" env ONCEWARD_MODEL_WIDE=1 cargo test --locked --profile model --test model -- --nocapture --test-threads=1
 }
 
+# A few seconds for each target: what is replayed from the corpora is part of `unit`.
+fuzz() {
+  PART=fuzz
+  step "fuzzing" env MINUTES="${MINUTES:-1}" scripts/fuzz.sh
+}
+
 e2e() {
   PART=e2e
   step "lab build" scripts/build.sh lab
   # Test servers need many open files, as make dev does.
   ulimit -n "$(ulimit -Hn)" 2>/dev/null || say "could not raise the limit of open files from $(ulimit -n)"
   step "end-to-end tests" env ONCEWARD_BUILD="$ROOT/build-lab" cargo test --locked --features lab,e2e --test e2e -- --test-threads=4
+  step "hostile requests" env REQUESTS="${REQUESTS:-5000}" scripts/hostile.sh
 }
 
 dry_run() {
@@ -79,14 +87,16 @@ case "${1:-all}" in
   all)
     lint
     unit
+    fuzz
     e2e
     dry_run
     ;;
   lint) lint ;;
   unit) unit ;;
   model) model ;;
+  fuzz) fuzz ;;
   e2e) e2e ;;
   dry-run) dry_run ;;
-  *) die "unknown part '$1'" "Use: scripts/test.sh all|lint|unit|model|e2e|dry-run" ;;
+  *) die "unknown part '$1'" "Use: scripts/test.sh all|lint|unit|model|fuzz|e2e|dry-run" ;;
 esac
 say "passed in $((SECONDS - started_all)) s. Next: make dev"

@@ -56,7 +56,13 @@ mod live {
     use crate::types::time::parse_duration_ms;
     use js_sys::{JSON, Object, Reflect, global};
     use serde_json::{Value, json};
+    use uuid::Uuid;
     use wasm_bindgen::JsValue;
+
+    thread_local! {
+        /// In wasm memory, unlike the counters: another value tells that the instance is another one.
+        static INSTANCE: String = Uuid::new_v4().hyphenated().to_string();
+    }
 
     /// An object of the JavaScript world, made when it is first asked for.
     fn shelf(name: &str) -> JsValue {
@@ -115,6 +121,7 @@ mod live {
         if let (Some(all), Value::Object(found)) = (all.as_object_mut(), read(&shelf("counters"))) {
             all.extend(found);
         }
+        all["instance"] = INSTANCE.with(Clone::clone).into();
         all
     }
 

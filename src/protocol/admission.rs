@@ -198,7 +198,7 @@ fn revive(mut task: Task, begin: &Begin, mut effects: Vec<Effect>, moment: &Mome
     if let super::effect::Next::Put(task) = &mut out.next {
         task.owe(moment.ms);
         // The alarm at the end of the lease guards the flush.
-        task.outbox.next_ms = moment.ms + task.policy.lease_ms;
+        task.outbox.next_ms = moment.ms.saturating_add(task.policy.lease_ms);
     }
     out
 }

@@ -160,7 +160,7 @@ pub(super) fn end(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
     // A lease that was lost stays on record: what its holder did may be reported until it is final.
     task.ticket = None;
     task.finished_ms = Some(moment.ms);
-    task.expires_ms = Some(moment.ms + retention_ms);
+    task.expires_ms = Some(moment.ms.saturating_add(retention_ms));
     let parents = std::mem::take(&mut task.parents);
     owe_others(task, parents.into_iter().map(Debt::End), moment, effects);
     task.owe(moment.ms);

@@ -53,7 +53,7 @@ pub(super) fn grant(
         op: op.clone(),
         hop,
         suspends: 0,
-        ends_ms: moment.ms + task.policy.lease_ms,
+        ends_ms: moment.ms.saturating_add(task.policy.lease_ms),
     };
     let claimed = claimed(task, &lease);
     task.lease = Some(lease);
@@ -141,7 +141,7 @@ pub(super) fn hand_on(task: &mut Task, hop: Option<u32>, moment: &Moment) {
     // a hop may be at the end of a long chain itself.
     let chained = hop.filter(|hop| *hop < limits::MAX_HOPS && !task.policy.is_long());
     match chained {
-        Some(hop) => mint(task, hop + 1, moment, &mut Vec::new()),
+        Some(hop) => mint(task, hop.saturating_add(1), moment, &mut Vec::new()),
         None => by_alarm(task, moment),
     }
 }

@@ -153,7 +153,7 @@ fn wait(
             task.attempts = 1;
         }
         if let Some(lease) = &mut task.lease {
-            lease.suspends = n.max(lease.suspends + 1);
+            lease.suspends = n.max(lease.suspends.saturating_add(1));
         }
         let reply = Reply::GoOn {
             records,

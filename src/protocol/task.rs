@@ -328,7 +328,7 @@ impl Task {
     /// Puts the current version into the outbox. The try at hand is made at once by the caller; an
     /// alarm that is set anyway within a lease guards it, so that the guard costs no write.
     pub(super) fn owe(&mut self, now_ms: u64) {
-        let soon = now_ms + self.policy.lease_ms;
+        let soon = now_ms.saturating_add(self.policy.lease_ms);
         self.outbox.owed_n = self.version.n;
         self.outbox.tries = 0;
         self.outbox.next_ms = self

@@ -107,14 +107,20 @@ impl Policy {
     /// ```
     #[must_use]
     pub fn with_long_steps(self, ms: u64) -> Self {
-        let cut_ms = ms + 2 * limits::CUT_MARGIN_MS;
-        let least = self.respond_within_ms + cut_ms + limits::LEASE_MARGIN_MS;
+        let cut_ms = ms.saturating_add(2 * limits::CUT_MARGIN_MS);
+        let least = self.least_lease_ms(cut_ms);
         Self {
             long_step_ms: ms,
             slice_cut_ms: self.slice_cut_ms.max(cut_ms),
             lease_ms: self.lease_ms.max(least),
             ..self
         }
+    }
+
+    /// As long as a sender waits, the slice goes on behind its answer, and a margin.
+    fn least_lease_ms(&self, cut_ms: u64) -> u64 {
+        let slice_ms = self.respond_within_ms.saturating_add(cut_ms);
+        slice_ms.saturating_add(limits::LEASE_MARGIN_MS)
     }
 
     /// True if the object holds the requests of its slices.
@@ -129,7 +135,7 @@ impl Policy {
         } else {
             limits::PLATFORM_CUT_MS
         };
-        let least_lease = self.respond_within_ms + self.slice_cut_ms + limits::LEASE_MARGIN_MS;
+        let least_lease = self.least_lease_ms(self.slice_cut_ms);
         let subrequests = u64::from(limits::PAID_SUBREQUESTS);
         #[rustfmt::skip]
         let ranges: [(&str, u64, u64, u64); 11] = [
@@ -155,6 +161,28 @@ impl Policy {
 
     /// Timeout of a step that sets none: 15 s, or 60 % of the slice budget if that is less.
     pub fn step_timeout_ms(&self) -> u64 {
-        (self.slice_budget_ms * 6 / 10).clamp(1, limits::DEFAULT_STEP_TIMEOUT_MS)
+        (self.slice_budget_ms.saturating_mul(6) / 10).clamp(1, limits::DEFAULT_STEP_TIMEOUT_MS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever somebody writes is a number that is out of range, and no fault of the arithmetic.
+    #[test]
+    fn numbers_of_any_size_are_judged() {
+        let policy = Policy {
+            respond_within_ms: u64::MAX,
+            slice_budget_ms: u64::MAX,
+            slice_cut_ms: u64::MAX,
+            long_step_ms: u64::MAX,
+            lease_ms: u64::MAX,
+            ..Policy::default()
+        };
+        // The budget is within the cut.
+        assert_eq!(policy.problems().len(), 4);
+        assert!(policy.step_timeout_ms() <= limits::DEFAULT_STEP_TIMEOUT_MS);
+        assert!(!policy.with_long_steps(u64::MAX).problems().is_empty());
     }
 }

@@ -34,6 +34,10 @@ fn a_forged_continuation_reaches_no_object() {
         }
         server.send(&forged).expect_problem(404, "not_found");
     }
+    // Nor is it told from an address that there is not by a body that is too large.
+    let large = Request::post("/internal/continue").body(vec![b'x'; (1 << 20) + 1]);
+    let large = large.field("Host", "onceward.internal");
+    server.send(&large).expect_problem(404, "not_found");
     assert_eq!(requests(), before);
 }
 
@@ -180,4 +184,18 @@ fn the_list_outlives_a_passing_fault_of_d1() {
     server
         .send(&Request::get("/v1/tasks").bearer(TOKEN))
         .expect(200);
+}
+
+/// What the random requests look at in the end: a panic leaves the instance as it is, a start makes another.
+#[test]
+fn the_counters_name_the_instance_of_the_code() {
+    let mut server = Server::start();
+    let instance = |server: &Server| server.counters()["instance"].clone();
+    let first = instance(&server);
+    assert!(first.is_string(), "{first}");
+    let panics = program([json!({"do": "panic"})]).set("max_attempts", 1);
+    hook(&server, &fresh("panics"), &panics);
+    assert_eq!(instance(&server), first);
+    server.restart();
+    assert_ne!(instance(&server), first);
 }

@@ -1,7 +1,7 @@
 //! The bench itself: objects, alarms, signals, operators, and what objects owe each other.
 
 use super::driver::{chain, send, start, state, urls};
-use onceward::function::{Ctx, Failure, Function, Input};
+use onceward::function::{Answer, Ctx, Failure, Function, Input, Raw};
 use onceward::limits;
 use onceward::protocol::{
     Begin, Event, Kind, Outcome, Proof, Record, Reply, Retry, State, StepRecord, Waiting,
@@ -38,6 +38,32 @@ fn held(bench: &mut Bench, function: &str, name: &str) -> Proof {
         panic!("not claimed: {reply:?}")
     };
     claimed.proof
+}
+
+/// What a deployment would refuse to store does not pass here.
+#[test]
+fn an_answer_that_cannot_be_sent_fails_the_task() {
+    for (name, value) in [
+        ("content-type", "caf\u{e9}"),
+        ("x-a", "1\r\nx-b: 2"),
+        ("a b", "1"),
+    ] {
+        let answers = move |_: Ctx, _: Input| async move {
+            let headers = [(name, value)].into_iter().collect();
+            Ok::<_, Failure>(Raw(Answer {
+                status: 200,
+                headers,
+                body: Vec::new(),
+            }))
+        };
+        let mut bench = Bench::new(Function::new("odd", answers));
+        bench.deliver("k", Input::default()).expect("any input");
+        bench.run_until_idle();
+        let task = bench.task("k").expect("a task");
+        assert_eq!(task.state, State::Failed { resumable: false });
+        let failure = task.failure.expect("a failure");
+        assert_eq!(failure.code, "answer_invalid", "{name}");
+    }
 }
 
 #[test]

@@ -10,6 +10,8 @@ mod crashes;
 mod driver;
 mod driver_faults;
 mod driver_functions;
+#[cfg(feature = "lab")]
+mod fuzz_corpus;
 #[path = "../chaos/history/mod.rs"]
 mod history;
 #[cfg(feature = "lab")]

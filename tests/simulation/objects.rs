@@ -126,13 +126,13 @@ impl Shelf {
         instance
     }
 
-    fn on(&self, world: &Rc<World>, shelf: Rc<Self>) -> Instance {
+    fn on(&self, world: &Rc<World>, store: Rc<Self>) -> Instance {
         let subject = self.id.to_string();
         let owner = Owner::new("object", &subject, world.skew_ms(&subject, OBJECT_SKEW_MS));
         let edge = Rc::new(SimEdge::new(world, &owner));
         let storage = Rc::new(SimStorage {
             world: Rc::clone(world),
-            shelf,
+            shelf: store,
             owner: Rc::clone(&owner),
         });
         let object = Rc::new(Object::new(edge, storage));
@@ -184,7 +184,7 @@ impl Shelf {
             return;
         }
         let subject = self.id.to_string();
-        let (shelf, world) = (Rc::clone(self), Rc::clone(world));
+        let (object, world) = (Rc::clone(self), Rc::clone(world));
         let job = Rc::clone(&world);
         let rings = async move {
             // Mostly some milliseconds late, sometimes seconds, rarely a little early.
@@ -197,8 +197,8 @@ impl Shelf {
                 _ => wait + (dice >> 8) % 5,
             };
             world.exec.sleep(ms.max(1)).await;
-            if shelf.alarm_ms.get() == Some(at_ms) && !shelf.ringing.get() {
-                shelf.rings(&world).await;
+            if object.alarm_ms.get() == Some(at_ms) && !object.ringing.get() {
+                object.rings(&world).await;
             }
         };
         job.exec

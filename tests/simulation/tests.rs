@@ -84,8 +84,7 @@ fn run_all(seeds: &[u64]) {
     if let Some((seed, outcome)) = failed.into_iter().next() {
         tell(seed, outcome);
         panic!(
-            "seeds {list:?} fail; the first one is told above. Again: make simulate SEEDS={},{}",
-            seed, seed
+            "seeds {list:?} fail; the first one is told above. Again: make simulate SEEDS={seed},{seed}"
         );
     }
 }

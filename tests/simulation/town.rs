@@ -36,7 +36,7 @@ fn request(
 ) -> Request {
     let mut headers = Headers::default();
     for (name, value) in fields {
-        headers.push(*name, *value);
+        headers.push(name, *value);
     }
     if body.is_some() {
         headers.push("content-type", "application/json");
@@ -244,7 +244,7 @@ impl Resident {
             }
             65..=71 => {
                 self.deliver(world, 0, false, Some(dice("patience", 400)))
-                    .await
+                    .await;
             }
             72..=81 => drop(self.look(world).await),
             82..=86 => self.read_journal(world).await,

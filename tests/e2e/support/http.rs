@@ -238,6 +238,33 @@ impl Connection {
         Ok(answer)
     }
 
+    /// Sends bytes and reads the answer to them. A server may answer before it has read all of them, so
+    /// both directions go on at once. `ends` tells the server that no more will come.
+    pub fn exchange(&mut self, bytes: Vec<u8>, method: &str, ends: bool) -> io::Result<Answer> {
+        let mut upload = self.stream.try_clone()?;
+        std::thread::scope(|scope| {
+            let sent = scope.spawn(move || {
+                upload.write_all(&bytes)?;
+                if ends {
+                    upload.shutdown(std::net::Shutdown::Write)?;
+                }
+                Ok(())
+            });
+            let answer = self.receive(method);
+            if answer.is_err() {
+                // Ends a writer that nobody reads from any more.
+                let _ = self.stream.shutdown(std::net::Shutdown::Both);
+            }
+            let sent = sent
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
+            match (answer, sent) {
+                (Ok(answer), _) => Ok(answer),
+                (Err(_), Err(error)) | (Err(error), Ok(())) => Err(error),
+            }
+        })
+    }
+
     fn more(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; 64 << 10];
         let count = self.stream.read(&mut buffer)?;
@@ -313,23 +340,5 @@ pub fn latin1(bytes: &[u8]) -> String {
 /// One request on a connection of its own.
 pub fn exchange(host: SocketAddr, request: &Request) -> io::Result<Answer> {
     let request = request.clone().field("Connection", "close");
-    let mut connection = Connection::open(host)?;
-    // A server may answer before it has read the whole body, so both directions go on at once.
-    let mut upload = connection.stream.try_clone()?;
-    let bytes = request.bytes(host);
-    std::thread::scope(|scope| {
-        let sent = scope.spawn(move || upload.write_all(&bytes));
-        let answer = connection.receive(&request.method);
-        if answer.is_err() {
-            // Ends a writer that nobody reads from any more.
-            let _ = connection.stream.shutdown(std::net::Shutdown::Both);
-        }
-        let sent = sent
-            .join()
-            .unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
-        match (answer, sent) {
-            (Ok(answer), _) => Ok(answer),
-            (Err(_), Err(error)) | (Err(error), Ok(())) => Err(error),
-        }
-    })
+    Connection::open(host)?.exchange(request.bytes(host), &request.method, false)
 }

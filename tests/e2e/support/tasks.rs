@@ -3,7 +3,6 @@
 use super::eventually::{check, eventually};
 use super::http::{Answer, Request};
 use super::{Server, TOKEN};
-use onceward::types::{TaskKey, TaskKind};
 use serde_json::Value;
 
 impl Server {

@@ -1,0 +1,45 @@
+//! What must hold, whatever comes in. One file for each fuzz target; `check` takes the bytes of the fuzzer or of a
+//! file of `corpus/`, and panics where a property does not hold.
+//!
+//! The fuzz targets and `tests/native/fuzz_corpus.rs` run the same functions.
+
+pub mod address;
+pub mod cells;
+pub mod cursor;
+pub mod delivery;
+pub mod fingerprint;
+pub mod frame;
+pub mod headers;
+mod input;
+pub mod key;
+pub mod object;
+pub mod payload;
+pub mod program;
+pub mod route;
+pub mod row;
+pub mod signal;
+pub mod signature;
+pub mod time;
+
+/// Panics if it does not hold.
+type Property = fn(&[u8]);
+
+/// Name and property of every target.
+pub const TARGETS: &[(&str, Property)] = &[
+    ("address", address::check),
+    ("cells", cells::check),
+    ("cursor", cursor::check),
+    ("delivery", delivery::check),
+    ("fingerprint", fingerprint::check),
+    ("frame", frame::check),
+    ("headers", headers::check),
+    ("key", key::check),
+    ("object", object::check),
+    ("payload", payload::check),
+    ("program", program::check),
+    ("route", route::check),
+    ("row", row::check),
+    ("signal", signal::check),
+    ("signature", signature::check),
+    ("time", time::check),
+];

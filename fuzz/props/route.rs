@@ -1,0 +1,83 @@
+//! Routes and queries: `METHOD TARGET`.
+
+use super::input::{is_whole, text};
+use onceward::http::query::parameters;
+use onceward::http::route::{Route, preflight, route};
+use onceward::http::signal::is_one_time;
+use url::form_urlencoded;
+
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
+
+pub fn check(data: &[u8]) {
+    let request = text(data);
+    let (method, target) = request.split_once(' ').unwrap_or(("GET", &request));
+    let path = target.split('?').next().unwrap_or_default();
+    match route(method, path) {
+        Ok(Route::Preflight { allow }) => {
+            assert_eq!(method, "OPTIONS");
+            assert_eq!(preflight(&allow).status, 204);
+            allowed(&allow, path);
+        }
+        Ok(found) => {
+            assert_eq!(address(&found).as_deref(), Some(path), "no second spelling");
+            if let Route::Hook { source: name } | Route::Call { name } = &found {
+                let plain = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
+                assert!(name.bytes().all(plain) && name.len() <= 64, "{name}");
+            }
+            if method == "GET" {
+                assert_eq!(route("HEAD", path), Ok(found));
+            }
+        }
+        Err(problem) => {
+            is_whole(&problem);
+            let answer = problem.to_answer();
+            if answer.status == 405 {
+                let allow = answer.headers.get("allow").expect("Allow");
+                assert!(!allow.split(", ").any(|m| m == method), "{method}: {allow}");
+                allowed(allow, path);
+            } else {
+                assert_eq!(answer.status, 404);
+                assert!(METHODS.iter().all(|m| route(m, path).is_err()), "{path}");
+            }
+        }
+    }
+    query(target);
+}
+
+fn allowed(allow: &str, path: &str) {
+    for method in allow.split(", ") {
+        assert!(route(method, path).is_ok(), "{method} {path}: {allow}");
+    }
+}
+
+/// The one address of a route.
+fn address(route: &Route) -> Option<String> {
+    Some(match route {
+        Route::Hook { source } => format!("/hooks/{source}"),
+        Route::Call { name } => format!("/v1/functions/{name}"),
+        Route::ListTasks => "/v1/tasks".into(),
+        Route::ShowTask { id } | Route::ForgetTask { id } => format!("/v1/tasks/{id}"),
+        Route::ShowJournal { id } => format!("/v1/tasks/{id}/journal"),
+        Route::Signal { id, name } => format!("/v1/tasks/{id}/signals/{name}"),
+        Route::CancelTask { id } => format!("/v1/tasks/{id}/cancel"),
+        Route::RetryTask { id } => format!("/v1/tasks/{id}/retry"),
+        Route::UndoTask { id } => format!("/v1/tasks/{id}/undo"),
+        Route::Health => "/healthz".into(),
+        Route::ErrorPage { code } => format!("/errors/{code}"),
+        Route::Continue => "/internal/continue".into(),
+        Route::SetFaults | Route::ShowFaults => "/lab/faults".into(),
+        Route::ShowCounters => "/lab/counters".into(),
+        Route::Preflight { .. } => return None,
+    })
+}
+
+fn query(target: &str) {
+    let read = parameters(target);
+    let mut writer = form_urlencoded::Serializer::new(String::new());
+    let written = writer.extend_pairs(&read).finish();
+    assert_eq!(parameters(&format!("/?{written}")), read);
+    assert_eq!(
+        is_one_time(target),
+        read.iter().any(|(name, _)| name == "token")
+    );
+}

@@ -1,0 +1,4 @@
+//! The properties, where the fuzz targets find them.
+
+#[path = "../props/mod.rs"]
+pub mod props;
