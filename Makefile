@@ -2,9 +2,9 @@
 # `make` alone prints this list.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test lint unit model e2e demo build build-lab dry-run chaos fuzz hostile bench bench-steps setup doctor clean
+.PHONY: help dev test lint unit model e2e demo build build-lab dry-run simulate chaos fuzz hostile bench bench-steps setup doctor clean
 
-export PORT HOST STATE TOKEN MINUTES SEED REQUESTS ONLY
+export PORT HOST STATE TOKEN MINUTES SEED SEEDS TARGET REQUESTS ONLY
 
 help: ## Print this list
 	@echo "Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers"
@@ -33,6 +33,9 @@ model: ## Model check the task machine, further than `make unit` does (some ten 
 
 e2e: ## End-to-end tests on workerd only
 	@exec scripts/test.sh e2e
+
+simulate: ## Run the whole runtime on a virtual clock with faults at every effect (SEEDS=500, 20..90 or 3,17)
+	@exec scripts/simulate.sh
 
 chaos: ## Kill the server and make its parts fail while thousands of deliveries come in, then judge (MINUTES=3, SEED=)
 	@exec scripts/chaos.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests: test.sh all|lint|unit|model|fuzz|e2e|dry-run. CI runs `all` from a clean checkout.
+# Runs the tests: test.sh all|lint|unit|model|fuzz|e2e|chaos|dry-run. CI runs `all` from a clean checkout.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
@@ -70,6 +70,12 @@ e2e() {
   step "hostile requests" env REQUESTS="${REQUESTS:-5000}" scripts/hostile.sh
 }
 
+# Short here; before a release it runs for half an hour.
+chaos() {
+  PART=chaos
+  step "chaos" env MINUTES="${MINUTES:-3}" scripts/chaos.sh
+}
+
 dry_run() {
   PART=dry-run
   step "release build" scripts/build.sh release
@@ -89,6 +95,7 @@ case "${1:-all}" in
     unit
     fuzz
     e2e
+    chaos
     dry_run
     ;;
   lint) lint ;;
@@ -96,7 +103,8 @@ case "${1:-all}" in
   model) model ;;
   fuzz) fuzz ;;
   e2e) e2e ;;
+  chaos) chaos ;;
   dry-run) dry_run ;;
-  *) die "unknown part '$1'" "Use: scripts/test.sh all|lint|unit|model|fuzz|e2e|dry-run" ;;
+  *) die "unknown part '$1'" "Use: scripts/test.sh all|lint|unit|model|fuzz|e2e|chaos|dry-run" ;;
 esac
 say "passed in $((SECONDS - started_all)) s. Next: make dev"

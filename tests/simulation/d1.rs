@@ -90,13 +90,14 @@ impl Database {
 
     /// The row of a task: state, generation, version and the bytes of its answer.
     pub fn row(&self, task_id: &str) -> Option<Stored> {
-        let sql = "SELECT state, generation, answer_body FROM tasks WHERE task_id = ?1";
+        let sql = "SELECT state, generation, answer_body, due_ms FROM tasks WHERE task_id = ?1";
         let number = |row: &rusqlite::Row<'_>, n| row.get::<_, i64>(n).map(i64::unsigned_abs);
         let read = self.connection.query_row(sql, [task_id], |row| {
             Ok(Stored {
                 state: row.get(0)?,
                 generation: number(row, 1)?,
                 answer: row.get(2)?,
+                due_ms: number(row, 3)?,
             })
         });
         read.ok()
@@ -108,4 +109,6 @@ pub struct Stored {
     pub state: String,
     pub generation: u64,
     pub answer: Option<Vec<u8>>,
+    /// When the rescuer looks at it, if it still stands so.
+    pub due_ms: u64,
 }

@@ -362,6 +362,11 @@ impl ObjectStorage for SimStorage {
     }
 
     fn set_alarm(&self, at_ms: u64) -> Later<Result<(), String>> {
+        let subject = self.shelf.id.to_string();
+        // Some disks fail so completely while the alarm rings that no other one can be set.
+        if self.shelf.ringing.get() && self.world.curses_wholly(&subject) {
+            return Box::pin(ready(Err("the disk fails".into())));
+        }
         self.shelf.set_alarm(&self.world, at_ms);
         Box::pin(ready(Ok(())))
     }

@@ -275,7 +275,9 @@ impl Run {
                 _ => false,
             };
             let id = id.to_string();
-            let behind = stored.task.outbox.is_owing() || self.world.database.row(&id).is_none();
+            let row = self.world.database.row(&id);
+            let unaware = row.is_none_or(|row| row.due_ms > self.world.now_ms());
+            let behind = stored.task.outbox.is_owing() || unaware;
             let unknown = shelf.lost_alarm.get() && behind;
             // A parent waits for a child that waits for a signal or is not known.
             let family = format!("{:?}", stored.task.state).contains("Child");

@@ -153,6 +153,12 @@ impl World {
         is_cursed && !self.fate.is_calm() && (since..CURSED_MS).contains(&self.elapsed_ms())
     }
 
+    /// Whether not even another alarm can be set then.
+    pub fn curses_wholly(&self, subject: &str) -> bool {
+        let wholly = self.fate.number(subject, "cursed wholly", 0);
+        self.curses(subject) && wholly.is_multiple_of(2)
+    }
+
     /// D1 must hold a row of every task that it was said to know, until the task is dead.
     pub fn check_rows(&self) {
         for (id, shelf) in self.objects.borrow().iter() {
