@@ -119,7 +119,7 @@ pub(super) fn undone(
     task.state = match ending.to {
         EndsAs::Failed { restarts } => State::Failed {
             // What is not undone must not be done once more by itself.
-            resumable: restarts && complete && task.revivals < limits::MAX_REVIVALS,
+            resumable: restarts && complete,
         },
         EndsAs::Cancelled => State::Cancelled,
         EndsAs::Succeeded => State::Succeeded,

@@ -36,6 +36,7 @@ mod payment;
 mod previous;
 mod protocol_cancel;
 mod protocol_continue;
+mod protocol_edges;
 mod protocol_family;
 mod protocol_faults;
 mod protocol_fixture;
