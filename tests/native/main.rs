@@ -37,6 +37,7 @@ mod previous;
 mod protocol_cancel;
 mod protocol_continue;
 mod protocol_edges;
+mod protocol_exact;
 mod protocol_family;
 mod protocol_faults;
 mod protocol_fixture;
