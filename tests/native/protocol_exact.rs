@@ -2,13 +2,15 @@
 //! tried again, who stays a parent.
 
 use crate::protocol_fixture::{
-    LEASE, Object, T0, begin, child_record, claimed, id, is_unchanged, policy, retryable, succeeded,
+    LEASE, Object, T0, begin, child_record, claimed, id, is_unchanged, policy, retryable, signal,
+    step, succeeded,
 };
 use onceward::limits::{FLUSH_TIMEOUT_MS, TICKET_UNCLAIMED_MS};
 use onceward::protocol::{
-    Begin, Claimed, Debt, Effect, Event, Parent, Reply, State, Version, Waiting,
+    Begin, CHILD_ABANDONED, Claimed, Debt, Effect, Event, Kind, Outcome, Parent, Reply, Signal,
+    State, StepRecord, Version, Waiting, child_signal,
 };
-use onceward::types::{TaskId, TaskKey, TaskKind};
+use onceward::types::{Failure, TaskId, TaskKey, TaskKind};
 
 fn other_task(name: &str) -> TaskId {
     TaskKey::new(TaskKind::Function, "parent", "", name).task_id()
@@ -154,4 +156,61 @@ fn what_is_owed_goes_with_whatever_else_is_due_and_before_the_flush() {
     assert!(place(&Effect::PayDebts) < place(&Effect::Flush), "{out:?}");
     assert_eq!(object.task().debts.next_ms, due + FLUSH_TIMEOUT_MS);
     assert_eq!(object.task().outbox.next_ms, due + FLUSH_TIMEOUT_MS);
+}
+
+/// The outcome of a child as its parent records it.
+fn outcome_of(name: &str, outcome: Outcome) -> StepRecord {
+    StepRecord {
+        kind: Kind::Child,
+        ..step(name, outcome)
+    }
+}
+
+#[test]
+fn a_child_that_is_waited_for_no_more_is_cancelled_at_once() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    let (call, other) = (other_task("c"), other_task("d"));
+    let children = vec![child_record("call", call), child_record("other", other)];
+    object.record(T0 + 1, &first.proof, children);
+    object.task.as_mut().expect("a task").debts.tries = 4;
+    let gone = Outcome::Failed(Failure::terminal(CHILD_ABANDONED, "no longer waited for"));
+    object.record(T0 + 2, &first.proof, vec![outcome_of("call", gone)]);
+    let debts = &object.task().debts;
+    assert_eq!(debts.list, [Debt::Cancel(call)]);
+    assert_eq!((debts.tries, debts.next_ms), (0, T0 + 3));
+    assert_eq!(object.alarm, Some(T0 + 3));
+    let left: Vec<TaskId> = object.task().children.iter().map(|c| c.task_id).collect();
+    assert_eq!(left, [other]);
+    // Any other failure is its own end.
+    let failed = Outcome::Failed(Failure::terminal("child_failed", "no"));
+    object.record(T0 + 3, &first.proof, vec![outcome_of("other", failed)]);
+    assert_eq!(object.task().debts.list.len(), 1);
+    assert!(object.task().children.is_empty());
+}
+
+#[test]
+fn the_letter_of_a_child_whose_end_is_known_is_not_kept() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    let end = |name: &str| Signal {
+        name: child_signal(&id(name)),
+        generation: Some(T0),
+        ..signal("", "end", "1")
+    };
+    for name in ["call", "other"] {
+        object.at(T0 + 1, Event::Signal(Box::new(end(name))));
+    }
+    object.signal(T0 + 1, "go", "1", "7");
+    assert_eq!(object.task().unread.len(), 3);
+    // It has no child on record: the letter alone makes this a change.
+    let known = outcome_of("call", Outcome::Value("1".to_owned()));
+    let out = object.record(T0 + 2, &first.proof, vec![known]);
+    assert!(!is_unchanged(&out));
+    let names = object.task().unread.iter().map(|u| u.name.clone());
+    let wanted = [child_signal(&id("other")), "go".to_owned()];
+    assert_eq!(names.collect::<Vec<_>>(), wanted);
+    let none = outcome_of("third", Outcome::Value("1".to_owned()));
+    let out = object.record(T0 + 3, &first.proof, vec![none]);
+    assert!(is_unchanged(&out), "nothing of it in the task");
 }
