@@ -480,3 +480,14 @@ fn a_failure_starts_over_only_once_everything_is_undone() {
     declined.finish(T0 + 4, "g", &second.proof, Verdict::Undone(Vec::new()));
     assert!(!restarts(&declined), "it failed for good");
 }
+
+#[test]
+fn tries_without_a_place_replace_each_other() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    for tries in [1, 2, 3] {
+        let out = object.record(T0 + 1, &first.proof, vec![open("pay", tries)]);
+        assert!(matches!(&out.reply, Reply::Recorded { winners, .. } if winners.is_empty()));
+    }
+    assert_eq!(object.outcome("pay"), Some(open("pay", 3).outcome));
+}
