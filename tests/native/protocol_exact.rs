@@ -3,12 +3,12 @@
 
 use crate::protocol_fixture::{
     LEASE, Object, T0, begin, child_record, claimed, id, is_unchanged, policy, retryable, signal,
-    step, succeeded,
+    step, succeeded, terminal,
 };
 use onceward::limits::{FLUSH_TIMEOUT_MS, TICKET_UNCLAIMED_MS};
 use onceward::protocol::{
-    Begin, CHILD_ABANDONED, Claimed, Debt, Effect, Event, Kind, Outcome, Parent, Reply, Signal,
-    State, StepRecord, Version, Waiting, child_signal,
+    Begin, CHILD_ABANDONED, Claimed, Debt, Effect, Event, Kind, Outcome, Parent, Reply, Retry,
+    Signal, State, StepRecord, Version, Waiting, child_signal,
 };
 use onceward::types::{Failure, TaskId, TaskKey, TaskKind};
 
@@ -213,4 +213,47 @@ fn the_letter_of_a_child_whose_end_is_known_is_not_kept() {
     let none = outcome_of("third", Outcome::Value("1".to_owned()));
     let out = object.record(T0 + 3, &first.proof, vec![none]);
     assert!(is_unchanged(&out), "nothing of it in the task");
+}
+
+#[test]
+fn letters_of_children_do_not_pass_on_to_the_next_generation_and_others_do() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    let end = Signal {
+        name: child_signal(&id("call")),
+        generation: Some(T0),
+        ..signal("", "end", "1")
+    };
+    object.at(T0 + 1, Event::Signal(Box::new(end)));
+    object.signal(T0 + 1, "go", "1", "7");
+    object.finish(T0 + 2, "f", &first.proof, terminal());
+    assert_eq!(object.task().unread.len(), 2);
+    let retry = Retry {
+        op: "r".to_owned(),
+        ..Retry::default()
+    };
+    object.retry(T0 + 3, retry);
+    assert!(object.task().generation > T0);
+    let names: Vec<&str> = object
+        .task()
+        .unread
+        .iter()
+        .map(|u| u.name.as_str())
+        .collect();
+    assert_eq!(names, ["go"]);
+}
+
+#[test]
+fn deliveries_of_one_moment_hand_a_task_to_the_alarm_once() {
+    let mut object = Object::default();
+    object.at(T0, birth("a", "p"));
+    let due = T0 + TICKET_UNCLAIMED_MS;
+    let out = object.begin(due, "b");
+    assert!(!is_unchanged(&out));
+    assert_eq!(object.alarm, Some(due + 1));
+    let dispatches = object.task().dispatches;
+    for op in ["c", "d"] {
+        assert!(is_unchanged(&object.begin(due, op)), "under way");
+    }
+    assert_eq!(object.task().dispatches, dispatches);
 }

@@ -1,14 +1,14 @@
 //! What the alarm does and when it rings again, to the millisecond; and what a record looks like.
 
 use crate::protocol_fixture::{
-    LEASE, Object, T0, alarms, id, is_unchanged, policy, retryable, signal_wait, succeeded,
+    LEASE, Object, T0, alarms, begin, id, is_unchanged, policy, retryable, signal_wait, succeeded,
     tombstone, value, wait_for,
 };
 use onceward::limits::{
-    ATTEMPT_BACKOFF_MS, FLUSH_TIMEOUT_MS, MAX_ALARM_MS, MAX_SIGNALS, MAX_UNREAD,
+    self, ATTEMPT_BACKOFF_MS, FLUSH_TIMEOUT_MS, MAX_ALARM_MS, MAX_SIGNALS, MAX_UNREAD,
 };
 use onceward::protocol::{
-    Claimed, Debt, Effect, Event, Moment, Open, Outcome, Parent, Reply, State, StepRecord, Task,
+    Begin, Claimed, Debt, Effect, Event, Moment, Open, Outcome, Parent, Reply, State, StepRecord, Task,
     Unread, Version, WaitFor, Waiting, jittered, next_due_ms,
 };
 use onceward::types::{TaskKey, TaskKind};
@@ -294,4 +294,28 @@ fn the_soonest_wait_is_what_the_alarm_is_set_to() {
     // The time of a try is no progress: the claim that waited was taken back, and comes again.
     assert_eq!(object.task().attempts, 0);
     assert_eq!(policy().max_attempts, 3);
+}
+
+#[test]
+fn the_first_wait_for_a_claim_is_whole_and_later_ones_lose_up_to_half() {
+    let moment = |ms: u64, jitter: u32| {
+        let mut moment = Moment::at(ms);
+        moment.fresh.jitter = jitter;
+        moment
+    };
+    let first = limits::TICKET_UNCLAIMED_MS;
+    for (jitter, second) in [(0, first), (500, first * 3 / 2), (1_000, 2 * first)] {
+        let mut object = Object::default();
+        let begin = Begin {
+            claims: false,
+            ..begin("a")
+        };
+        object.at_moment(&moment(T0, jitter), Event::Begin(Box::new(begin)));
+        let due = |object: &Object| object.task().ticket.as_ref().map(|t| t.due_ms);
+        assert_eq!(due(&object), Some(T0 + first), "{jitter}");
+        let at = T0 + first;
+        object.at_moment(&moment(at, jitter), Event::AlarmFired);
+        assert_eq!(due(&object), Some(at + second), "{jitter}");
+        assert_eq!(object.task().dispatches, 2);
+    }
 }
