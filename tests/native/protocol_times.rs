@@ -8,7 +8,7 @@ use onceward::limits::{
     self, ATTEMPT_BACKOFF_MS, FLUSH_TIMEOUT_MS, MAX_ALARM_MS, MAX_SIGNALS, MAX_UNREAD,
 };
 use onceward::protocol::{
-    Begin, Claimed, Debt, Effect, Event, Moment, Open, Outcome, Parent, Reply, State, StepRecord, Task,
+    Begin, Claimed, Debt, Effect, Event, Kind, Moment, Open, Outcome, Parent, Reply, State, StepRecord, Task,
     Unread, Version, WaitFor, Waiting, jittered, next_due_ms,
 };
 use onceward::types::{TaskKey, TaskKind};
@@ -318,4 +318,31 @@ fn the_first_wait_for_a_claim_is_whole_and_later_ones_lose_up_to_half() {
         assert_eq!(due(&object), Some(at + second), "{jitter}");
         assert_eq!(object.task().dispatches, 2);
     }
+}
+
+#[test]
+fn what_a_letter_or_a_timeout_records_comes_behind_all_that_its_slice_did() {
+    let mut object = Object::default();
+    object.begun(T0, "a");
+    object.alarm(T0 + LEASE);
+    let second = object.claimed(T0 + LEASE + 1, "b");
+    let now = T0 + LEASE + 2;
+    object.record(now, &second.proof, vec![value("x")]);
+    let waits = vec![signal_wait("go", None), signal_wait("stop", Some(now + 50))];
+    object.wait(now, ("s", 1), &second, waits);
+    object.signal(now + 10, "go", "1", "7");
+    let third = object.claimed(now + 20, "c");
+    let waits = vec![signal_wait("stop", Some(now + 50))];
+    object.wait(now + 20, ("t", 1), &third, waits);
+    object.alarm(now + 50);
+    let order = |name: &str| {
+        let journal = object.journal();
+        let record = journal.iter().find(|r| r.id.name == name);
+        record.map(|r| (r.kind, r.fence, r.place, r.at_ms))
+    };
+    let wanted = (Kind::Signal, 2, u32::MAX, now + 10);
+    assert_eq!(order("go"), Some(wanted));
+    let wanted = (Kind::Signal, 3, u32::MAX, now + 50);
+    assert_eq!(order("stop"), Some(wanted));
+    assert_eq!(order("x"), Some((Kind::Step, 2, 0, now)));
 }
