@@ -8,7 +8,7 @@ use onceward::limits::{
     self, ATTEMPT_BACKOFF_MS, FLUSH_TIMEOUT_MS, MAX_ALARM_MS, MAX_SIGNALS, MAX_UNREAD,
 };
 use onceward::protocol::{
-    Begin, Claimed, Debt, Effect, Event, Kind, Moment, Open, Outcome, Parent, Reply, State, StepRecord, Task,
+    Begin, Claimed, Debt, Effect, Event, Kind, Moment, NEVER_MS, Open, Outcome, Parent, Reply, State, StepRecord, Task,
     Unread, Version, WaitFor, Waiting, jittered, next_due_ms,
 };
 use onceward::types::{TaskKey, TaskKind};
@@ -223,6 +223,57 @@ fn what_has_ended_and_owes_its_end_rings_for_that_alone() {
     assert!(out.effects.contains(&Effect::PayDebts) && forgets(&out.effects).is_empty());
     assert_eq!(alarms(&out.effects), [at + 50 + 2 * FLUSH_TIMEOUT_MS]);
     assert_eq!(next_due_ms(object.task()), at + 50);
+    // Its time is up before a try would be repeated: it looks again then.
+    change(&mut object).debts.next_ms = at - 5;
+    let out = object.alarm(at - 5);
+    assert!(out.effects.contains(&Effect::PayDebts));
+    assert_eq!(alarms(&out.effects), [at]);
+}
+
+#[test]
+fn an_alarm_that_moves_a_task_on_leaves_a_flush_that_is_under_way() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    object.suspend(T0 + 1, "s", &first, true);
+    let due = object.task().ticket.as_ref().expect("a ticket").due_ms;
+    for (owes, next, flushes) in [
+        (true, due + 1, false),
+        (true, due, true),
+        (false, due + 1, false),
+        (false, due, false),
+    ] {
+        let mut object = object.clone();
+        let task = change(&mut object);
+        task.outbox.next_ms = next;
+        task.outbox.owed_n = if owes { task.version.n } else { 0 };
+        let out = object.alarm(due);
+        assert!(!is_unchanged(&out), "another ticket");
+        let flushed = out.effects.contains(&Effect::Flush);
+        assert_eq!(flushed, flushes, "{owes} {next}");
+    }
+}
+
+#[test]
+fn the_alarm_of_what_waits_for_its_time_alone_is_set_once() {
+    let (mut object, _) = ended(T0 + 1);
+    let out = object.flushed(T0 + 2);
+    assert_eq!(alarms(&out.effects), [expires(&object)]);
+    // The task is written once more: its alarm is not.
+    let parent = |name: &str| Parent {
+        task_id: TaskKey::new(TaskKind::Function, "parent", "", name).task_id(),
+        generation: T0,
+        step: id("child"),
+    };
+    let p = parent("p");
+    change(&mut object).parents.push(p.clone());
+    let event = Event::Abandon {
+        op: "gone".to_owned(),
+        parent: p.task_id,
+    };
+    let out = object.at(T0 + 3, event);
+    assert!(!is_unchanged(&out));
+    assert!(alarms(&out.effects).is_empty(), "{:?}", out.effects);
+    assert_eq!(NEVER_MS, 9_007_199_254_740_991, "exact in every client");
 }
 
 #[test]
