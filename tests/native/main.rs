@@ -34,6 +34,7 @@ mod lab_run_undo;
 mod lab_run_waits;
 mod payment;
 mod previous;
+mod protocol_again;
 mod protocol_cancel;
 mod protocol_continue;
 mod protocol_edges;

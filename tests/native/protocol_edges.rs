@@ -2,13 +2,13 @@
 //! twice, a chain of long slices, a repeat of what nobody repeats.
 
 use crate::protocol_fixture::{
-    Object, T0, alarms, begin, child_record, done, failing, id, is_unchanged, policy, retryable,
-    signal, signal_wait, sleep, step, succeeded, suspend, terminal, value,
+    Object, T0, alarms, begin, child_record, failing, id, is_unchanged, policy, retryable, signal,
+    signal_wait, sleep, step, succeeded,
 };
 use onceward::limits;
 use onceward::protocol::{
-    Begin, Claimed, Debt, Effect, Event, Letter, Moment, Next, Open, Outcome, Parent, Reply, Retry,
-    State, StepRecord, Summary, Suspend, Verdict, Version, Waiting, handle,
+    Begin, Claimed, Debt, Effect, Event, Letter, Moment, Next, Open, Outcome, Parent, Reply, State,
+    StepRecord, Verdict, Version, Waiting, handle,
 };
 use onceward::types::{Policy, StepId, TaskId, TaskKey, TaskKind};
 
@@ -45,7 +45,7 @@ fn open(name: &str, tries: u32) -> StepRecord {
     step(name, Outcome::Open(Box::new(open)))
 }
 
-fn at_place(place: u32, record: StepRecord) -> StepRecord {
+pub fn at_place(place: u32, record: StepRecord) -> StepRecord {
     StepRecord { place, ..record }
 }
 
@@ -293,191 +293,6 @@ fn a_suspension_sent_again_gets_what_is_settled_and_only_by_its_holder() {
     old.proof.fence -= 1;
     let out = object.wait(T0 + 4, ("s", 1), &old, waits());
     assert!(matches!(out.reply, Reply::Suspended { ticket: None, .. }));
-}
-
-#[test]
-fn a_retry_can_be_planned_again_after_it_was_carried_out() {
-    let mut object = Object::default();
-    let first = object.begun(T0, "a");
-    object.finish(T0 + 1, "f", &first.proof, terminal());
-    let op = || Retry {
-        op: "r".to_owned(),
-        ..Retry::default()
-    };
-    object.retry(T0 + 2, op());
-    let second = object.claimed(T0 + 3, "b");
-    object.finish(T0 + 4, "g", &second.proof, terminal());
-    let dry = Retry {
-        dry_run: true,
-        ..op()
-    };
-    let planned = object.retry(T0 + 5, dry);
-    assert!(is_unchanged(&planned) && matches!(planned.reply, Reply::Planned(_)));
-    let again = object.retry(T0 + 6, op());
-    assert!(is_unchanged(&again) && matches!(again.reply, Reply::Stands(_)));
-}
-
-/// Fails with `failing("pay")` after these records, with its attempts used up.
-fn used_up(records: Vec<StepRecord>) -> Object {
-    let mut object = Object::default();
-    let first = object.begun(T0, "a");
-    object.record(T0 + 1, &first.proof, records);
-    object.task.as_mut().expect("a task").attempts = policy().max_attempts;
-    let verdict = Verdict::Failed(failing("pay"));
-    object.finish(T0 + 2, "f", &first.proof, verdict);
-    assert_eq!(object.task().state, State::Failed { resumable: true });
-    object
-}
-
-fn retried(object: &mut Object, from: Option<&str>) -> (Vec<String>, Vec<String>) {
-    let retry = Retry {
-        op: "r".to_owned(),
-        from: from.map(str::to_owned),
-        ..Retry::default()
-    };
-    let out = object.retry(T0 + 10, retry);
-    let Reply::Planned(plan) = out.reply else {
-        panic!("{:?}", out.reply);
-    };
-    let names = |ids: &[StepId]| ids.iter().map(ToString::to_string).collect();
-    (names(&plan.kept), names(&plan.again))
-}
-
-fn strings(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
-}
-
-#[test]
-fn a_retry_leaves_what_its_attempt_has_opened_and_what_succeeded() {
-    // Its branch went on after it had failed: it was opened, and says why.
-    let pay = at_place(1, step("pay", Outcome::Failed(failing("pay"))));
-    let mut object = used_up(vec![pay, at_place(2, value("later"))]);
-    let before = object.outcome("pay");
-    assert!(matches!(&before, Some(Outcome::Open(open)) if open.failure.is_some()));
-    let plan = retried(&mut object, None);
-    assert_eq!(plan, (strings(&["later"]), strings(&["pay"])));
-    assert_eq!(object.outcome("pay"), before);
-    // The function failed by it though it had succeeded: that is kept.
-    let mut object = used_up(vec![at_place(1, value("pay"))]);
-    let plan = retried(&mut object, None);
-    assert_eq!(plan, (strings(&["pay"]), strings(&[])));
-    assert_eq!(object.outcome("pay"), Some(Outcome::Value("1".to_owned())));
-}
-
-#[test]
-fn a_retry_of_what_failed_for_good_keeps_its_record_only_if_its_branch_went_on() {
-    let later = |branch: &str, place: u32| StepRecord {
-        place,
-        ..StepRecord::new(
-            StepId::new(branch, "later", 0),
-            Outcome::Value("1".to_owned()),
-        )
-    };
-    for (later, keeps) in [
-        (later("", 1), false),
-        (later("", 2), false),
-        (later("side", 3), false),
-        (later("", 3), true),
-    ] {
-        let mut object = Object::default();
-        let first = object.begun(T0, "a");
-        let why = onceward::types::Failure {
-            step: Some(id("pay")),
-            ..onceward::types::Failure::terminal("declined", "no")
-        };
-        let pay = at_place(2, step("pay", Outcome::Failed(why.clone())));
-        object.record(T0 + 1, &first.proof, vec![pay, later.clone()]);
-        object.finish(T0 + 2, "f", &first.proof, Verdict::Failed(why));
-        retried(&mut object, None);
-        let pay = object.outcome("pay");
-        assert_eq!(pay.is_some(), keeps, "{later:?}");
-        assert!(pay.is_none_or(|outcome| !outcome.is_settled()));
-    }
-}
-
-#[test]
-fn what_was_undone_is_done_again_from_its_first_step_wherever_a_retry_begins() {
-    let mut object = Object::default();
-    let first = object.begun(T0, "a");
-    let records = vec![at_place(1, done("charge")), at_place(2, value("x"))];
-    object.record(T0 + 1, &first.proof, records);
-    object.finish(T0 + 2, "f", &first.proof, terminal());
-    let second = object.claimed(T0 + 3, "b");
-    let verdict = Verdict::Undone(Vec::new());
-    object.finish(T0 + 4, "g", &second.proof, verdict);
-    let plan = retried(&mut object, Some("x"));
-    assert_eq!(plan, (strings(&[]), strings(&["charge", "x"])));
-    assert!(object.journal().is_empty());
-}
-
-#[test]
-fn waiting_for_a_task_makes_sense_while_it_moves_or_will_within_moments() {
-    let moves = |object: &Object, ms: u64| Summary::of(object.task()).is_moving(ms);
-    let mut object = Object::default();
-    let first = object.begun(T0, "a");
-    assert!(moves(&object, T0));
-    let (mut failing, mut napping, mut parked) = (object.clone(), object.clone(), object.clone());
-    failing.finish(T0 + 1, "f", &first.proof, retryable());
-    let State::Suspended(Waiting::BackingOff { due_ms }) = failing.task().state else {
-        panic!("{:?}", failing.task().state);
-    };
-    // Within brief moments of its time, and not before.
-    let due_ms = due_ms + 60_000;
-    let state = State::Suspended(Waiting::BackingOff { due_ms });
-    failing.task.as_mut().expect("a task").state = state;
-    assert!(!moves(&failing, due_ms - limits::BRIEF_WAIT_MS - 1));
-    assert!(moves(&failing, due_ms - limits::BRIEF_WAIT_MS));
-    let wakes = T0 + 60_000;
-    napping.wait(T0 + 1, ("s", 1), &first, vec![sleep("nap", wakes)]);
-    assert!(!moves(&napping, wakes - limits::BRIEF_WAIT_MS - 1));
-    assert!(moves(&napping, wakes - limits::BRIEF_WAIT_MS));
-    let out = napping.alarm(wakes);
-    assert!(matches!(out.effects[0], Effect::Dispatch { .. }));
-    assert!(moves(&napping, wakes), "ready");
-    let mismatch = onceward::protocol::Mismatch {
-        index: 0,
-        recorded: id("x"),
-        attempted: None,
-        difference: "another step".to_owned(),
-    };
-    let parks = Suspend {
-        mismatch: Some(Box::new(mismatch)),
-        ..suspend("s", &first, false)
-    };
-    parked.at(T0 + 1, Event::Suspend(Box::new(parks)));
-    assert!(!moves(&parked, T0 + 1));
-    object.record(T0 + 1, &first.proof, vec![done("charge")]);
-    let mut undoing = object.clone();
-    undoing.finish(T0 + 2, "f", &first.proof, terminal());
-    assert!(moves(&undoing, T0 + 2), "it is to fail");
-    object.finish(T0 + 2, "f", &first.proof, succeeded());
-    assert!(!moves(&object, T0 + 2));
-    object.undo(T0 + 3, "u");
-    let summary = Summary::of(object.task());
-    assert!(summary.is_undoing_success(), "its answer stands already");
-    assert!(!summary.is_moving(T0 + 3));
-}
-
-#[test]
-fn a_failure_starts_over_only_once_everything_is_undone() {
-    let restarts = |object: &Object| Summary::of(object.task()).restarts();
-    let mut object = Object::default();
-    let first = object.begun(T0, "a");
-    object.record(T0 + 1, &first.proof, vec![done("charge")]);
-    object.task.as_mut().expect("a task").attempts = policy().max_attempts;
-    object.finish(T0 + 2, "f", &first.proof, retryable());
-    assert!(!restarts(&object), "it is being undone");
-    let second = object.claimed(T0 + 3, "b");
-    object.finish(T0 + 4, "g", &second.proof, Verdict::Undone(Vec::new()));
-    assert!(restarts(&object));
-    assert!(!restarts(&used_up(Vec::new())), "nothing was undone");
-    let mut declined = Object::default();
-    let first = declined.begun(T0, "a");
-    declined.record(T0 + 1, &first.proof, vec![done("charge")]);
-    declined.finish(T0 + 2, "f", &first.proof, terminal());
-    let second = declined.claimed(T0 + 3, "b");
-    declined.finish(T0 + 4, "g", &second.proof, Verdict::Undone(Vec::new()));
-    assert!(!restarts(&declined), "it failed for good");
 }
 
 #[test]
