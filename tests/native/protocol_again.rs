@@ -2,8 +2,8 @@
 
 use crate::protocol_edges::at_place;
 use crate::protocol_fixture::{
-    Object, T0, done, failing, id, is_unchanged, policy, retryable, sleep, step, succeeded,
-    suspend, terminal, value,
+    Object, T0, done, failing, id, is_unchanged, policy, retryable, signal_wait, sleep, step,
+    succeeded, suspend, terminal, value,
 };
 use onceward::limits;
 use onceward::protocol::{
@@ -194,4 +194,67 @@ fn a_failure_starts_over_only_once_everything_is_undone() {
     let second = declined.claimed(T0 + 3, "b");
     declined.finish(T0 + 4, "g", &second.proof, Verdict::Undone(Vec::new()));
     assert!(!restarts(&declined), "it failed for good");
+}
+
+#[test]
+fn a_retry_within_the_same_millisecond_is_another_generation() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    object.finish(T0, "f", &first.proof, terminal());
+    let failure = Summary::of(object.task()).failure.expect("a failure");
+    assert_eq!((failure.code.as_str(), failure.answer), ("declined", None));
+    assert!(object.task().answer.is_some(), "it is kept, and not shown");
+    let retry = Retry {
+        op: "r".to_owned(),
+        ..Retry::default()
+    };
+    object.retry(T0, retry);
+    let task = object.task();
+    assert_eq!((task.generation, task.key_generation), (T0 + 1, T0 + 1));
+}
+
+#[test]
+fn a_slice_that_hands_on_a_cancelled_task_carries_it_to_its_undo() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    object.record(T0 + 1, &first.proof, vec![done("charge")]);
+    object.cancel(T0 + 2, "stop");
+    let out = object.suspend(T0 + 3, "s", &first, true);
+    let Reply::Suspended { ticket, hop } = &out.reply else {
+        panic!("{:?}", out.reply);
+    };
+    assert_eq!((hop, ticket.is_some()), (&1, true));
+    // With nothing to undo it is over.
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    object.cancel(T0 + 2, "stop");
+    let out = object.suspend(T0 + 3, "s", &first, true);
+    assert!(matches!(out.reply, Reply::Stands(_)), "{:?}", out.reply);
+    assert_eq!(object.task().state, State::Cancelled);
+}
+
+#[test]
+fn only_what_is_waited_for_and_settled_makes_a_slice_go_on() {
+    let mut object = Object::default();
+    let first = object.begun(T0, "a");
+    object.record(T0 + 1, &first.proof, vec![value("go"), value("x")]);
+    let mut there = object.clone();
+    let out = there.wait(T0 + 2, ("s", 1), &first, vec![signal_wait("go", None)]);
+    let Reply::GoOn { records, .. } = &out.reply else {
+        panic!("{:?}", out.reply);
+    };
+    assert_eq!((records.len(), &records[0].id), (1, &id("go")));
+    // Told once more with a wait for something else: that is not there.
+    let waits = Suspend {
+        steps: vec![value("x")],
+        waits: vec![signal_wait("stop", None)],
+        n: 1,
+        ..suspend("s", &first, false)
+    };
+    let out = object.at(T0 + 2, Event::Suspend(Box::new(waits)));
+    assert!(matches!(out.reply, Reply::Suspended { ticket: None, .. }));
+    assert!(matches!(
+        object.task().state,
+        State::Suspended(Waiting::For(_))
+    ));
 }
