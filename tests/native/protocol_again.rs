@@ -3,11 +3,12 @@
 use crate::protocol_edges::at_place;
 use crate::protocol_fixture::{
     Object, T0, done, failing, id, is_unchanged, policy, retryable, signal_wait, sleep, step,
-    succeeded, suspend, terminal, value,
+    succeeded, suspend, terminal, value, wait_for,
 };
 use onceward::limits;
 use onceward::protocol::{
-    Effect, Event, Outcome, Reply, Retry, State, StepRecord, Summary, Suspend, Verdict, Waiting,
+    Effect, Event, Outcome, Reply, Retry, State, StepRecord, Summary, Suspend, Verdict, WaitFor,
+    Waiting,
 };
 use onceward::types::StepId;
 
@@ -257,4 +258,48 @@ fn only_what_is_waited_for_and_settled_makes_a_slice_go_on() {
         object.task().state,
         State::Suspended(Waiting::For(_))
     ));
+}
+
+#[test]
+fn a_slice_at_its_last_attempt_without_progress_hands_on_what_is_to_be_undone() {
+    let last = |undoable: bool| {
+        let mut object = Object::default();
+        let first = object.begun(T0, "a");
+        if undoable {
+            object.record(T0 + 1, &first.proof, vec![done("charge")]);
+        }
+        object.task.as_mut().expect("a task").attempts = policy().max_attempts;
+        let out = object.suspend(T0 + 2, "s", &first, false);
+        (object, out.reply)
+    };
+    let (object, reply) = last(true);
+    assert!(object.task().ending.is_some());
+    let Reply::Suspended { ticket, hop } = reply else {
+        panic!("{reply:?}");
+    };
+    assert_eq!((ticket.is_some(), hop), (true, 1));
+    let (object, reply) = last(false);
+    assert_eq!(object.task().state, State::Failed { resumable: true });
+    assert!(matches!(reply, Reply::Stale(_)));
+}
+
+#[test]
+fn going_on_without_progress_keeps_the_count_of_attempts() {
+    let retry = WaitFor::Retry { due_ms: T0 + 1 };
+    for (wait, attempts) in [(wait_for("try", retry), 3), (sleep("nap", T0 + 1), 1)] {
+        let mut object = Object::default();
+        let first = object.begun(T0, "a");
+        object.task.as_mut().expect("a task").attempts = 3;
+        // A release that does not count its suspensions: the object does.
+        for (op, times) in [("s", 1), ("t", 2)] {
+            let out = object.wait(T0 + 1, (op, 0), &first, vec![wait.clone()]);
+            assert!(matches!(out.reply, Reply::GoOn { .. }), "{:?}", out.reply);
+            assert_eq!(object.task().attempts, attempts);
+            let lease = object.task().lease.as_ref().expect("a lease");
+            assert_eq!(lease.suspends, times);
+        }
+        object.wait(T0 + 1, ("u", 7), &first, vec![wait]);
+        let lease = object.task().lease.as_ref().expect("a lease");
+        assert_eq!(lease.suspends, 7);
+    }
 }
