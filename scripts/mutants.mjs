@@ -1,5 +1,5 @@
 // Reads the outcomes of cargo-mutants and the table of explained survivors.
-//   mutants.mjs left FOLDER          patterns of those that are neither noticed nor explained, one a line
+//   mutants.mjs left FOLDER          options that choose those that are neither noticed nor explained, four lines for each
 //   mutants.mjs judge FOLDER WHAT    prints the figures; fails if one is left, and, if WHAT is `all`, if a row is not needed
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -58,7 +58,8 @@ const rows = table();
 const missed = all.filter((mutant) => mutant.summary === "MissedMutant");
 const left = split(missed, rows);
 if (command === "left") {
-  for (const mutant of left) console.log(`^${mutant.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
+  // Mutants that delete a field are not chosen by their names; the file keeps those of other files out.
+  for (const { name, file } of left) console.log(`-F\n^${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$\n-f\n${file}`);
   process.exit(0);
 }
 

@@ -66,14 +66,14 @@ fast=(-Zunstable-options --fail-fast)
 # Those that are left are looked at with all there is: more random histories, then the model.
 look_again() {
   local left=()
-  while IFS= read -r pattern; do left+=(-F "$pattern"); done < <("$NODE" scripts/mutants.mjs left "$WORK")
+  while IFS= read -r option; do left+=("$option"); done < <("$NODE" scripts/mutants.mjs left "$WORK")
   [ "${#left[@]}" -gt 0 ] || return 0
-  say "── $((${#left[@]} / 2)) that nobody has noticed or explained: all native tests"
+  say "── $((${#left[@]} / 4)) that nobody has noticed or explained: all native tests"
   PROPTEST_CASES=256 mutants thorough "${left[@]}" -- --test native -- "${fast[@]}"
   left=()
-  while IFS= read -r pattern; do left+=(-F "$pattern"); done < <("$NODE" scripts/mutants.mjs left "$WORK")
+  while IFS= read -r option; do left+=("$option"); done < <("$NODE" scripts/mutants.mjs left "$WORK")
   [ "${#left[@]}" -gt 0 ] || return 0
-  say "── $((${#left[@]} / 2)) that nobody has noticed or explained: the model"
+  say "── $((${#left[@]} / 4)) that nobody has noticed or explained: the model"
   mutants model --profile model --features model "${left[@]}" -- --test model -- "${fast[@]}"
 }
 

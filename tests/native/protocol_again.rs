@@ -10,7 +10,7 @@ use onceward::protocol::{
     Effect, Event, Outcome, Reply, Retry, State, StepRecord, Summary, Suspend, Verdict, WaitFor,
     Waiting,
 };
-use onceward::types::StepId;
+use onceward::types::{Answer, Failure, StepId};
 
 #[test]
 fn a_retry_can_be_planned_again_after_it_was_carried_out() {
@@ -301,5 +301,29 @@ fn going_on_without_progress_keeps_the_count_of_attempts() {
         object.wait(T0 + 1, ("u", 7), &first, vec![wait]);
         let lease = object.task().lease.as_ref().expect("a lease");
         assert_eq!(lease.suspends, 7);
+    }
+}
+
+#[test]
+fn the_answer_of_a_recorded_failure_comes_back_byte_for_byte() {
+    let with = |body: &[u8]| {
+        let answer = Answer {
+            body: body.to_vec(),
+            ..crate::protocol_fixture::answer(402)
+        };
+        Failure::terminal("declined", "no").with_answer(answer)
+    };
+    let plain = Failure::terminal("declined", "no");
+    for (failure, has_body) in [
+        (with(b"\x00\xff, no"), true),
+        (with(b""), false),
+        (plain, false),
+    ] {
+        let record = step("pay", Outcome::Failed(failure));
+        let json = serde_json::to_value(&record).expect("JSON");
+        let written = json["outcome"]["failed"].get("answer_body");
+        assert_eq!(written.is_some(), has_body, "{json}");
+        let read: StepRecord = serde_json::from_value(json).expect("a record");
+        assert_eq!(read, record);
     }
 }
