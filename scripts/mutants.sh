@@ -13,7 +13,6 @@ cd "$ROOT"
 VERSION=27.1.0
 WORK="$ROOT/target/mutants"
 PACKAGE="$WORK/package"
-JOBS="${JOBS:-2}"
 MOST="${MOST:-40}"
 # Each of these takes seconds and is left to the second look.
 SLOW=(histories_reach_every_state large_records_are_read_a_few_at_a_time a_full_mailbox_takes_no_more)
@@ -46,10 +45,12 @@ make_package() {
 
 # mutants NAME [OPTION...] -- [ARGUMENT OF CARGO TEST...]: the outcomes are in target/mutants/NAME.
 mutants() {
-  local name="$1" status=0
+  local name="$1" status=0 how=(-j "$JOBS")
   shift
+  # One at a time needs no copies, each of which would build the dependencies again.
+  [ "$JOBS" != 1 ] || how=(--in-place)
   rm -rf "${WORK:?}/$name"
-  (cd "$PACKAGE" && "$TOOLS/bin/cargo-mutants" mutants -j "$JOBS" -o "$WORK/$name" "$@") >&2 || status=$?
+  (cd "$PACKAGE" && "$TOOLS/bin/cargo-mutants" mutants "${how[@]}" -o "$WORK/$name" "$@") >&2 || status=$?
   # 2: some were missed, 3: some never ended. That is judged below.
   case "$status" in
     0 | 2 | 3) ;;
@@ -101,6 +102,8 @@ choose() {
 
 what="${1:-all}"
 [ "$what" = all ] || [ "$what" = changed ] || die "unknown part '$what'" "Use: scripts/mutants.sh all|changed"
+if [ "$what" = changed ]; then JOBS="${JOBS:-1}"; fi
+JOBS="${JOBS:-2}"
 "$ROOT/scripts/setup.sh"
 mkdir -p "$WORK"
 with_lock mutants install_tool
