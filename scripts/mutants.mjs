@@ -1,5 +1,5 @@
 // Reads the outcomes of cargo-mutants and the table of explained survivors.
-//   mutants.mjs left FOLDER          options that choose those that are neither noticed nor explained, four lines for each
+//   mutants.mjs left FOLDER          options that choose those that are neither noticed nor explained, two lines for each
 //   mutants.mjs judge FOLDER WHAT    prints the figures; fails if one is left, and, if WHAT is `all`, if a row is not needed
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -58,8 +58,8 @@ const rows = table();
 const missed = all.filter((mutant) => mutant.summary === "MissedMutant");
 const left = split(missed, rows);
 if (command === "left") {
-  // Mutants that delete a field are not chosen by their names; the file keeps those of other files out.
-  for (const { name, file } of left) console.log(`-F\n^${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$\n-f\n${file}`);
+  // (cargo-mutants 27 adds all mutants that delete a field, whatever is chosen: a dozen.)
+  for (const { name } of left) console.log(`-F\n^${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
   process.exit(0);
 }
 

@@ -69,12 +69,12 @@ look_again() {
   local left=()
   while IFS= read -r option; do left+=("$option"); done < <("$NODE" scripts/mutants.mjs left "$WORK")
   [ "${#left[@]}" -gt 0 ] || return 0
-  say "── $((${#left[@]} / 4)) that nobody has noticed or explained: all native tests"
+  say "── $((${#left[@]} / 2)) that nobody has noticed or explained: all native tests"
   PROPTEST_CASES=256 mutants thorough "${left[@]}" -- --test native -- "${fast[@]}"
   left=()
   while IFS= read -r option; do left+=("$option"); done < <("$NODE" scripts/mutants.mjs left "$WORK")
   [ "${#left[@]}" -gt 0 ] || return 0
-  say "── $((${#left[@]} / 4)) that nobody has noticed or explained: the model"
+  say "── $((${#left[@]} / 2)) that nobody has noticed or explained: the model"
   mutants model --profile model --features model "${left[@]}" -- --test model -- "${fast[@]}"
 }
 
