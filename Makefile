@@ -2,14 +2,14 @@
 # `make` alone prints this list.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test lint unit model e2e demo build build-lab dry-run simulate chaos fuzz hostile bench bench-steps setup doctor clean
+.PHONY: help dev test lint unit model simulate coverage mutants mutants-changed e2e chaos fuzz hostile demo build build-lab dry-run bench bench-steps setup doctor clean
 
-export PORT HOST STATE TOKEN MINUTES SEED SEEDS TARGET REQUESTS ONLY
+export PORT HOST STATE TOKEN MINUTES SEED SEEDS TARGET REQUESTS ONLY BRANCHES BASE MOST JOBS
 
 help: ## Print this list
 	@echo "Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers"
 	@echo
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "Next: make dev"
 
@@ -19,7 +19,7 @@ dev: ## Build and serve on http://127.0.0.1:8787 (PORT=, HOST=, STATE= data fold
 demo: ## Send one real GitHub push three times at once, and show what came of it
 	@exec scripts/demo.sh
 
-test: ## Run every test: lints, native, end to end on workerd, deploy dry run
+test: ## Run every test, as CI does: lints, native, fuzzing, workerd, chaos, dry run, coverage, mutants (20 minutes)
 	@exec scripts/test.sh all
 
 lint: ## Formatting and clippy, native and wasm, warnings denied
@@ -30,6 +30,15 @@ unit: ## Native tests only (fast, no workerd)
 
 model: ## Model check the task machine, further than `make unit` does (some ten minutes)
 	@exec scripts/test.sh model
+
+coverage: ## Which lines and branches of the deciders the native tests take; fails below 95 % of branches (BRANCHES=)
+	@exec scripts/coverage.sh
+
+mutants: ## Break everything in the machine in turn, and see that a test notices (half an hour and more; JOBS=2)
+	@exec scripts/mutants.sh all
+
+mutants-changed: ## The same for what has changed since the last merge (BASE=), at most MOST=40 of them
+	@exec scripts/mutants.sh changed
 
 e2e: ## End-to-end tests on workerd only
 	@exec scripts/test.sh e2e

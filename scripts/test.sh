@@ -76,6 +76,16 @@ chaos() {
   step "chaos" env MINUTES="${MINUTES:-3}" scripts/chaos.sh
 }
 
+coverage() {
+  PART=coverage
+  step "coverage" scripts/coverage.sh
+}
+
+mutants() {
+  PART=mutants-changed
+  step "mutants" scripts/mutants.sh changed
+}
+
 dry_run() {
   PART=dry-run
   step "release build" scripts/build.sh release
@@ -97,6 +107,8 @@ case "${1:-all}" in
     e2e
     chaos
     dry_run
+    coverage
+    mutants
     ;;
   lint) lint ;;
   unit) unit ;;

@@ -85,7 +85,9 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         effects.push(Effect::DropPayload);
     }
     effects.push(Effect::PutInput(begin.input));
-    start(task, &begin.op, begin.claims, begin.hop, effects, moment)
+    let (claims, hop) = (begin.claims, begin.hop);
+    let (task, reply) = start(task, &begin.op, claims, hop, &mut effects, moment);
+    Transition::put(task, effects, reply)
 }
 
 /// Lets the first slice of a delivery run: the sender's own, or one that gets a ticket.
@@ -94,22 +96,22 @@ fn start(
     op: &crate::types::Token,
     claims: bool,
     hop: u32,
-    mut effects: Vec<Effect>,
+    effects: &mut Vec<Effect>,
     moment: &Moment,
-) -> Transition {
+) -> (Task, Reply) {
     // The sender's own invocation does not live as long as a long step.
     if claims && !task.policy.is_long() {
         let claimed = lease::grant(&mut task, op, 0, moment);
-        return Transition::put(task, effects, Reply::Claimed(Box::new(claimed)));
+        return (task, Reply::Claimed(Box::new(claimed)));
     }
     if hop < crate::limits::MAX_HOPS && !task.policy.is_long() {
-        lease::mint(&mut task, hop, moment, &mut effects);
+        lease::mint(&mut task, hop, moment, effects);
     } else {
         lease::by_alarm(&mut task, moment);
     }
     task.touch(moment.ms);
     let reply = Reply::Stands(Standing::of(&task));
-    Transition::put(task, effects, reply)
+    (task, reply)
 }
 
 fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
@@ -130,9 +132,7 @@ fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
             // A delivery is as good as the alarm: whatever is due goes on.
             let moved = schedule::advance(&mut task, moment, &mut effects);
             lease::leave_to_alarm(&mut task, moment, &mut effects);
-            // What was just given up while it was undone is shown first; the next delivery begins anew.
-            let shown = task.undone.is_some();
-            let failed = matches!(task.state, State::Failed { resumable: true }) && !shown;
+            let failed = matches!(task.state, State::Failed { resumable: true });
             if failed && !is_same_delivery(&task, begin) {
                 return revive(task, begin, effects, moment);
             }
@@ -192,13 +192,12 @@ fn revive(mut task: Task, begin: &Begin, mut effects: Vec<Effect>, moment: &Mome
     }
     steer::revived(&mut task);
     task.begin_op = Some(begin.op.clone());
-    let mut out = start(task, &begin.op, begin.claims, begin.hop, effects, moment);
+    let (claims, hop) = (begin.claims, begin.hop);
+    let (mut task, reply) = start(task, &begin.op, claims, hop, &mut effects, moment);
     // A flush comes last.
-    out.effects.sort_by_key(|e| matches!(e, Effect::Flush));
-    if let super::effect::Next::Put(task) = &mut out.next {
-        task.owe(moment.ms);
-        // The alarm at the end of the lease guards the flush.
-        task.outbox.next_ms = moment.ms.saturating_add(task.policy.lease_ms);
-    }
-    out
+    effects.sort_by_key(|e| matches!(e, Effect::Flush));
+    task.owe(moment.ms);
+    // The alarm at the end of the lease guards the flush.
+    task.outbox.next_ms = moment.ms.saturating_add(task.policy.lease_ms);
+    Transition::put(task, effects, reply)
 }

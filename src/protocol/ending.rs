@@ -119,7 +119,7 @@ pub(super) fn undone(
     task.state = match ending.to {
         EndsAs::Failed { restarts } => State::Failed {
             // What is not undone must not be done once more by itself.
-            resumable: restarts && complete && task.revivals < limits::MAX_REVIVALS,
+            resumable: restarts && complete,
         },
         EndsAs::Cancelled => State::Cancelled,
         EndsAs::Succeeded => State::Succeeded,
@@ -233,7 +233,7 @@ pub(super) fn abandon(mut task: Task, op: String, parent: TaskId, moment: &Momen
     task.parents.retain(|p| p.task_id != parent);
     task.debts.list.retain(|debt| !owed(debt));
     let alone = task.owner == Some(parent) && task.parents.is_empty();
-    if alone && !task.has_ended() && !matches!(task.state, State::Forgotten) {
+    if alone && !task.has_ended() {
         return cancel(task, op, moment);
     }
     if known {

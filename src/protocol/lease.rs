@@ -112,7 +112,12 @@ pub(super) fn claim(mut task: Task, claim: &Claim, moment: &Moment) -> Transitio
 }
 
 /// Mints a ticket for the next slice; an older one is void from here on.
-pub(super) fn mint(task: &mut Task, hop: u32, moment: &Moment, effects: &mut Vec<Effect>) {
+pub(super) fn mint<'t>(
+    task: &'t mut Task,
+    hop: u32,
+    moment: &Moment,
+    effects: &mut Vec<Effect>,
+) -> &'t mut Ticket {
     let doubled = limits::TICKET_UNCLAIMED_MS << task.dispatches.min(16);
     let wait = doubled.min(limits::TICKET_BACKOFF_MAX_MS);
     // The first wait is kept whole; later ones lose up to half to jitter.
@@ -123,15 +128,15 @@ pub(super) fn mint(task: &mut Task, hop: u32, moment: &Moment, effects: &mut Vec
     };
     task.dispatches = task.dispatches.saturating_add(1);
     task.state = State::Suspended(Waiting::Ready);
-    task.ticket = Some(Ticket {
-        token: moment.fresh.ticket.clone(),
-        hop,
-        due_ms: moment.ms + wait,
-    });
     effects.push(Effect::Dispatch {
         ticket: moment.fresh.ticket.clone(),
         hop,
     });
+    task.ticket.insert(Ticket {
+        token: moment.fresh.ticket.clone(),
+        hop,
+        due_ms: moment.ms + wait,
+    })
 }
 
 /// Has the next slice started: by the slice at hand, if it is part of a chain that may go on
@@ -141,7 +146,9 @@ pub(super) fn hand_on(task: &mut Task, hop: Option<u32>, moment: &Moment) {
     // a hop may be at the end of a long chain itself.
     let chained = hop.filter(|hop| *hop < limits::MAX_HOPS && !task.policy.is_long());
     match chained {
-        Some(hop) => mint(task, hop.saturating_add(1), moment, &mut Vec::new()),
+        Some(hop) => {
+            mint(task, hop.saturating_add(1), moment, &mut Vec::new());
+        }
         None => by_alarm(task, moment),
     }
 }
@@ -161,11 +168,8 @@ pub(super) fn leave_to_alarm(task: &mut Task, moment: &Moment, effects: &mut Vec
 
 /// Has the next slice started by the alarm, at once.
 pub(super) fn by_alarm(task: &mut Task, moment: &Moment) {
-    mint(task, 0, moment, &mut Vec::new());
     // Nobody carries this ticket: the alarm replaces it.
-    if let Some(ticket) = &mut task.ticket {
-        ticket.due_ms = moment.ms + 1;
-    }
+    mint(task, 0, moment, &mut Vec::new()).due_ms = moment.ms + 1;
     task.dispatches = 0;
 }
 

@@ -5,8 +5,8 @@ use super::event::Moment;
 use super::journal::{Kind, Outcome, StepRecord};
 use super::lease;
 use super::summary::Standing;
-use super::task::{State, Task};
-use super::waits::{Wait, WaitFor, Waiting, has_slept, is_due};
+use super::task::Task;
+use super::waits::{Wait, WaitFor, has_slept, is_due};
 use crate::limits;
 use crate::types::{Failure, StepId};
 use serde::{Deserialize, Serialize};
@@ -227,16 +227,17 @@ fn timed_out(wait: &Wait, moment: &Moment) -> Option<Failure> {
 }
 
 /// The time of something that was waited for has come: records what timed out, and goes on.
-pub(super) fn waits_due(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) -> bool {
-    let State::Suspended(Waiting::For(waits)) = &task.state else {
-        return false;
-    };
-    let waits = waits.clone();
-    if !is_due(&waits, moment.ms) {
+pub(super) fn waits_due(
+    task: &mut Task,
+    waits: &[Wait],
+    moment: &Moment,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    if !is_due(waits, moment.ms) {
         return false;
     }
-    let settled = settle(task, &waits, &[], moment, effects);
-    if !settled.is_empty() || has_slept(&waits, moment.ms) {
+    let settled = settle(task, waits, &[], moment, effects);
+    if !settled.is_empty() || has_slept(waits, moment.ms) {
         // Progress: the next claim is the first.
         task.attempts = 0;
     }

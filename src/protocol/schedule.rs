@@ -88,9 +88,6 @@ pub(super) enum Cause {
 pub(super) fn arm(task: &mut Task, alarm_gone: bool, now_ms: u64, effects: &mut Vec<Effect>) {
     let due = next_due_ms(task);
     if due >= NEVER_MS {
-        if alarm_gone {
-            task.armed_ms = None;
-        }
         return;
     }
     let due = due.clamp(now_ms + 1, now_ms + limits::MAX_ALARM_MS);
@@ -195,7 +192,10 @@ fn move_on(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) -> bool 
             lease::mint(task, 0, moment, effects);
             true
         }
-        State::Suspended(Waiting::For(_)) => mailbox::waits_due(task, moment, effects),
+        State::Suspended(Waiting::For(waits)) => {
+            let waits = waits.clone();
+            mailbox::waits_due(task, &waits, moment, effects)
+        }
         State::Suspended(Waiting::CodeChanged(_))
         | State::Succeeded
         | State::Failed { .. }

@@ -149,7 +149,8 @@ fn wait(
     let moved = progress || records.iter().any(value) || has_slept(&waits, moment.ms);
     records.extend(there);
     if !records.is_empty() || is_due(&waits, moment.ms) {
-        if moved && task.attempts > 1 {
+        if moved {
+            // The running claim stays.
             task.attempts = 1;
         }
         if let Some(lease) = &mut task.lease {

@@ -159,3 +159,38 @@ fn reasons_hold_no_values() {
     let refusal = verify(&headers, b"SEC-3", &secrets).expect_err("malformed");
     assert!(!format!("{refusal} {refusal:?}").contains("SEC-"));
 }
+
+#[test]
+fn reasons_are_sentences_for_the_log() {
+    let header = || "x-hub-signature-256".to_owned();
+    for (refusal, text) in [
+        (Refusal::NoSecret, "no secret is configured"),
+        (
+            Refusal::Missing { header: header() },
+            "x-hub-signature-256 is missing",
+        ),
+        (
+            Refusal::Malformed {
+                header: header(),
+                why: "it came more than once",
+            },
+            "x-hub-signature-256 is malformed: it came more than once",
+        ),
+        (
+            Refusal::Mismatch,
+            "no configured secret gives this signature",
+        ),
+    ] {
+        assert_eq!(refusal.to_string(), text);
+    }
+    assert_eq!(SecretFault::Empty.to_string(), "is empty");
+    assert!(SecretFault::Padded.to_string().contains("line break"));
+}
+
+#[test]
+fn secrets_are_equal_by_all_their_bytes() {
+    let secret = |text| Secret::new(text).expect("a secret");
+    assert_eq!(secret("development"), secret("development"));
+    assert_ne!(secret("development"), secret("developmenT"));
+    assert_ne!(secret("development"), secret("developmen"));
+}

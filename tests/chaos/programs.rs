@@ -172,6 +172,8 @@ impl Writer<'_> {
     fn child(&mut self) -> Value {
         let key = format!("{}-child", self.key);
         let own = vec![self.call("child-a"), self.call("child-b")];
+        let targets = self.plan.paths[0].iter().rev().take(2);
+        self.plan.of_children = targets.cloned().collect();
         let body = program(own).short().set("max_attempts", ATTEMPTS);
         self.children.push(("own".to_owned(), child_id(&key)));
         child("own", &key, &body)

@@ -1,7 +1,7 @@
 //! The events of the table.
 
 use crate::protocol_fixture::{
-    begin, child_record, done, failing, id, intent, record, signal, signal_wait, sleep, step,
+    begin, child_record, done, failing, id, intent, key, record, signal, signal_wait, sleep, step,
     succeeded, suspend, terminal, token, value,
 };
 use crate::protocol_table_states::{Case, NOW, other_task, parent, parks};
@@ -9,7 +9,7 @@ use onceward::protocol::{
     Begin, Claim, Cursor, Debt, Event, Finish, NextInput, NotUndone, Outcome, Proof, Record, Retry,
     Signal, StepRecord, Suspend, Verdict, Version, Wait, child_signal,
 };
-use onceward::types::Token;
+use onceward::types::{TaskId, Token};
 
 /// Every kind of message, as seen by a state.
 pub fn events(case: &Case) -> Vec<(&'static str, Event)> {
@@ -162,6 +162,13 @@ fn endings_and_more(case: &Case) -> Vec<(&'static str, Event)> {
     ]
 }
 
+fn abandon(parent: TaskId) -> Event {
+    Event::Abandon {
+        op: "op-now".to_owned(),
+        parent,
+    }
+}
+
 fn steering() -> Vec<(&'static str, Event)> {
     let send = |name: &str, id: &str, text: &str| Event::Signal(Box::new(signal(name, id, text)));
     let end = Signal {
@@ -198,6 +205,8 @@ fn steering() -> Vec<(&'static str, Event)> {
         ("retry, other input", retry(None, true, false)),
         ("undo", undo("op-now")),
         ("undo, sent again", undo("op-steer")),
+        ("abandoned by its parent", abandon(parent().task_id)),
+        ("abandoned by a stranger", abandon(key().task_id())),
         ("debt paid", Event::DebtPaid(Debt::End(parent()))),
         ("debt failed", Event::DebtFailed),
     ]
@@ -245,6 +254,10 @@ fn own(case: &Case) -> Vec<(&'static str, Event)> {
         epoch: sent.epoch + 1,
         n: 2,
     };
+    let below = Version {
+        n: sent.n.saturating_sub(2),
+        ..sent
+    };
     let tombstone = Version {
         n: sent.n + 1,
         ..sent
@@ -259,6 +272,7 @@ fn own(case: &Case) -> Vec<(&'static str, Event)> {
         ("poke", Event::Poke),
         ("flushed", flushed(sent)),
         ("flushed, D1 holds a newer row", flushed(above)),
+        ("flushed, D1 holds an older row", flushed(below)),
         ("flush failed", Event::FlushFailed { sent }),
         ("tombstone placed", Event::TombstoneAcked(tombstone)),
         ("tombstone of another placed", Event::TombstoneAcked(above)),

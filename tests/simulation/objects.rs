@@ -20,7 +20,7 @@ use std::rc::Rc;
 const ALARM_TRIES: u32 = 6;
 
 /// Runs of one alarm in a second that have no good reason any more.
-const MOST_RINGS: usize = 24;
+const MOST_RINGS: usize = 60;
 
 const COMMIT: Odds = &[
     (Fault::CrashBefore, 50),

@@ -112,7 +112,11 @@ fn nothing_after_the_end(court: &mut Court<'_>) {
     let Some((since, state)) = final_since(key) else {
         return;
     };
-    for effect in key.effects.iter().filter(|e| e.at > since + ON_THE_WAY_MS) {
+    let own = key
+        .effects
+        .iter()
+        .filter(|e| !key.plan.of_children.contains(&e.target));
+    for effect in own.filter(|e| e.at > since + ON_THE_WAY_MS) {
         court.require(false, "nothing is done after the end", || {
             format!(
                 "{} at {} ms, {state} at {since} ms",

@@ -66,6 +66,8 @@ pub struct Plan {
     pub ends: &'static str,
     /// Name of the signal steps whose payloads are checked.
     pub signal: Option<String>,
+    /// Targets that its child calls, which hears of the end of its parent a little later.
+    pub of_children: Vec<String>,
     /// Nobody sends the signal, so it waits for it in the end.
     pub waits: bool,
     /// A delivery may make it start over once it has failed.

@@ -1,0 +1,13 @@
+//! The machine by itself, with the shapes that its cells are written in.
+pub mod limits;
+pub mod protocol;
+pub mod store;
+pub mod types;
+
+/// What `store` writes.
+pub mod http {
+    pub mod document;
+    mod frame;
+    pub mod object_call;
+    pub mod waiting;
+}
