@@ -364,6 +364,41 @@ fn undos_that_are_missing_or_out_of_order_are_caught() {
 }
 
 #[test]
+fn what_explains_itself_passes_and_nothing_else_does() {
+    // Somebody who worked for this key died, not the whole server.
+    let mut died = success();
+    died.keys[0].kills = std::mem::take(&mut died.kills);
+    assert_eq!(judge(&died).repeats.killed, 1);
+    assert_eq!(broken(&died), [""; 0]);
+    // A child hears of its parent's end a little later, but nobody else does anything after it.
+    let late = |of_children: &[&str]| {
+        let mut history = success();
+        history.keys[0].plan.of_children = of_children.iter().map(|t| (*t).to_owned()).collect();
+        history.keys[0].effects.push(call("/child", "C", 9_900));
+        broken(&history)
+    };
+    assert_eq!(late(&["/child"]), [""; 0]);
+    assert_eq!(late(&[]), ["nothing is done after the end"]);
+    // What is left over of an earlier generation is for the operator who had it tried again.
+    let retried = |sent| {
+        let mut history = success();
+        let key = &mut history.keys[0];
+        key.plan.paths.clear();
+        key.effects.insert(0, call("/a", "A-before", 5));
+        key.wishes.push(Wish {
+            sent,
+            what: "retry",
+            status: 202,
+            new_generation: true,
+        });
+        broken(&history)
+    };
+    assert_eq!(retried(10), [""; 0]);
+    let rule = "a success keeps what it answers with, and nothing else";
+    assert_eq!(retried(1), [rule]);
+}
+
+#[test]
 fn a_story_tells_what_happened_in_order() {
     let history = success();
     let text = story(&history, &history.keys[0]);
