@@ -78,34 +78,20 @@ impl Life {
         let call = Call::from_frame(Frame::decode(&frame.encode())?).ok()?;
         let again = Call::from_frame(as_sent(call.clone()).to_frame());
         assert_eq!(again.as_ref(), Ok(&call));
-        Some(match call.ask {
-            Ask::Begin { mut begin, .. } => {
-                // The object is the key's own.
-                begin.key = TaskKey::new(TaskKind::Source, "lab", "", "k");
-                Event::Begin(begin)
-            }
-            Ask::Claim(claim) => Event::Claim(claim),
-            Ask::Record(record) => Event::Record(record),
-            Ask::Suspend(suspend) => Event::Suspend(suspend),
-            Ask::Finish(finish) => Event::Finish(finish),
-            Ask::Signal(signal) => Event::Signal(signal),
-            Ask::Cancel { op } => Event::Cancel { op },
-            Ask::Abandon { op, parent } => Event::Abandon { op, parent },
-            Ask::Retry { retry, .. } => Event::Retry(retry),
-            Ask::Undo { op } => Event::Undo { op },
-            Ask::Delete => Event::Delete,
-            Ask::Poke => Event::Poke,
-            Ask::Look { .. } => return None,
-            Ask::Journal { after, undoing, .. } => {
-                let purpose = if undoing {
-                    Purpose::Undoing
-                } else {
-                    Purpose::Replay
-                };
-                self.page(purpose, Some(&after));
-                return None;
-            }
-        })
+        if let Ask::Journal { after, undoing, .. } = &call.ask {
+            let purpose = if *undoing {
+                Purpose::Undoing
+            } else {
+                Purpose::Replay
+            };
+            self.page(purpose, Some(after));
+        }
+        let mut event = call.ask.into_event()?;
+        if let Event::Begin(begin) = &mut event {
+            // The object is the key's own.
+            begin.key = TaskKey::new(TaskKind::Source, "lab", "", "k");
+        }
+        Some(event)
     }
 
     /// One atomic step: what the storage holds afterwards is what was decided, or what it held before.

@@ -5,8 +5,8 @@
 //! Workers for up to five minutes of a deploy, and the other way round.
 
 use crate::protocol::{
-    Begin, Claim, Claimed, Cursor, Finish, Plan, Record, Retry, Signal, Standing, StepRecord,
-    Suspend, Verdict,
+    Begin, Claim, Claimed, Cursor, Event, Finish, Plan, Record, Retry, Signal, Standing,
+    StepRecord, Suspend, Verdict,
 };
 use crate::types::{Headers, Input, TaskId, Token};
 use serde::{Deserialize, Serialize};
@@ -116,6 +116,32 @@ impl Ask {
             Self::Delete => "delete",
             Self::Poke => "poke",
         }
+    }
+
+    /// The event that it is to the task; `None` for a question, which changes nothing.
+    ///
+    /// ```
+    /// use onceward::http::object_call::Ask;
+    /// use onceward::protocol::Event;
+    /// assert_eq!(Ask::Poke.into_event(), Some(Event::Poke));
+    /// assert_eq!(Ask::Look { wait_ms: 5_000 }.into_event(), None);
+    /// ```
+    pub fn into_event(self) -> Option<Event> {
+        Some(match self {
+            Self::Begin { begin, .. } => Event::Begin(begin),
+            Self::Claim(claim) => Event::Claim(claim),
+            Self::Record(record) => Event::Record(record),
+            Self::Suspend(suspend) => Event::Suspend(suspend),
+            Self::Finish(finish) => Event::Finish(finish),
+            Self::Signal(signal) => Event::Signal(signal),
+            Self::Cancel { op } => Event::Cancel { op },
+            Self::Abandon { op, parent } => Event::Abandon { op, parent },
+            Self::Retry { retry, .. } => Event::Retry(retry),
+            Self::Undo { op } => Event::Undo { op },
+            Self::Delete => Event::Delete,
+            Self::Poke => Event::Poke,
+            Self::Look { .. } | Self::Journal { .. } => return None,
+        })
     }
 }
 

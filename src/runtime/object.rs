@@ -226,18 +226,10 @@ impl Object {
                 undoing,
                 show,
             } => return Ok(self.journal(id, &after, undoing, show)),
-            Ask::Begin { begin, .. } => Event::Begin(begin),
-            Ask::Claim(claim) => Event::Claim(claim),
-            Ask::Record(record) => Event::Record(record),
-            Ask::Suspend(suspend) => Event::Suspend(suspend),
-            Ask::Finish(finish) => Event::Finish(finish),
-            Ask::Signal(signal) => Event::Signal(signal),
-            Ask::Cancel { op } => Event::Cancel { op },
-            Ask::Abandon { op, parent } => Event::Abandon { op, parent },
-            Ask::Retry { retry, .. } => Event::Retry(retry),
-            Ask::Undo { op } => Event::Undo { op },
-            Ask::Delete => Event::Delete,
-            Ask::Poke => Event::Poke,
+            ask => ask.into_event(),
+        };
+        let Some(event) = event else {
+            return Ok(Reply::of(Told::Unavailable("no such question".into())));
         };
         let step = match self.step(id, event).await {
             Ok(step) => step,

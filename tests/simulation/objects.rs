@@ -260,6 +260,10 @@ impl Shelf {
             self.set_alarm(world, next);
         } else if retry && self.alarm_tries.get() > ALARM_TRIES {
             self.alarm_tries.set(0);
+            if !world.was_cursed_wholly(&subject) {
+                let what = "its alarm is given up, though another one could be set";
+                world.breaks_rule(&subject, what.into());
+            }
             add(&world.counts.alarms_dropped);
             self.lost_alarm.set(true);
             world.tell(

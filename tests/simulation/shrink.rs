@@ -5,7 +5,7 @@ use crate::run::{Outcome, Setting, run};
 use std::collections::BTreeSet;
 
 /// Most runs that are spent on it.
-const MOST_RUNS: usize = 300;
+const MOST_RUNS: usize = 150;
 
 /// The smallest setting found that breaks the same rule, with what came of it.
 pub fn shrink(setting: &Setting, outcome: Outcome) -> (Setting, Outcome) {

@@ -230,3 +230,27 @@ fn alarms_that_never_ring_are_noticed() {
 fn a_database_without_versions_is_noticed() {
     assert_eq!(noticed(Break::LastWriteWins, 40), "D1 agrees in the end");
 }
+
+/// Only the key that fails is left, and of the faults only those that it takes.
+#[test]
+fn a_failure_is_made_small() {
+    let setting = |seed| Setting {
+        breaks: Some(Break::ForgetsCommits),
+        ..Setting::of(seed)
+    };
+    let mut seeds = (1..=20).map(|seed| (setting(seed), run(&setting(seed))));
+    let found = seeds.find(|(_, outcome)| !outcome.wrong.is_empty());
+    let (setting, outcome) = found.expect("it is noticed");
+    let (rule, faults) = (outcome.wrong[0].rule, outcome.struck.len());
+    let (small, outcome) = shrink(&setting, outcome);
+    assert_eq!(small.keys.len(), 1);
+    assert!(outcome.wrong.iter().any(|wrong| wrong.rule == rule));
+    assert!(
+        outcome.struck.len() * 4 < faults,
+        "{faults} faults before, {:?} after",
+        outcome.struck
+    );
+    assert!(outcome.story.contains("dies"), "{}", outcome.story);
+    // Again, it is the same failure.
+    assert_eq!(run(&small).print, outcome.print);
+}

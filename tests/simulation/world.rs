@@ -155,8 +155,13 @@ impl World {
 
     /// Whether not even another alarm can be set then.
     pub fn curses_wholly(&self, subject: &str) -> bool {
+        self.curses(subject) && self.was_cursed_wholly(subject)
+    }
+
+    /// Whether it could not be set at some time.
+    pub fn was_cursed_wholly(&self, subject: &str) -> bool {
         let wholly = self.fate.number(subject, "cursed wholly", 0);
-        self.curses(subject) && wholly.is_multiple_of(2)
+        wholly.is_multiple_of(2)
     }
 
     /// D1 must hold a row of every task that it was said to know, until the task is dead.
