@@ -16,6 +16,7 @@ mod outside;
 mod previous;
 #[path = "../chaos/programs.rs"]
 mod programs;
+mod reuse;
 mod run;
 mod shrink;
 mod support;

@@ -3,6 +3,8 @@
 use crate::chance::{Fate, Place};
 use crate::exec::{Event, Job};
 use crate::history::{self, Wrong};
+use crate::objects::shelf;
+use crate::reuse::Reused;
 use crate::town::{self, Resident};
 use crate::workers;
 use crate::world::{Break, World};
@@ -25,6 +27,8 @@ const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 /// Failures are kept for 30 days, tombstones for one more.
 const AFTERLIFE_MS: u64 = 33 * 24 * HOUR_MS;
+/// Keys below this number are kept for days, the others for seconds.
+const LASTING: usize = 8;
 /// Senders of one key.
 const SENDERS: u32 = 3;
 
@@ -42,7 +46,7 @@ impl Setting {
     pub fn of(seed: u64) -> Self {
         Self {
             seed,
-            keys: (0..8).collect(),
+            keys: (0..LASTING + 2).collect(),
             spared: BTreeSet::new(),
             breaks: None,
         }
@@ -81,6 +85,8 @@ pub struct Figures {
     pub cut_off: u64,
     pub virtual_ms: u64,
     pub repeats: usize,
+    /// Tasks of keys that were used again.
+    pub reused: usize,
     pub undos: usize,
     pub lost: usize,
     pub wrong: usize,
@@ -103,6 +109,7 @@ impl Figures {
         self.cut_off += other.cut_off;
         self.virtual_ms += other.virtual_ms;
         self.repeats += other.repeats;
+        self.reused += other.reused;
         self.undos += other.undos;
         self.lost += other.lost;
         self.wrong += other.wrong;
@@ -112,6 +119,7 @@ impl Figures {
 struct Run {
     world: Rc<World>,
     residents: Vec<Rc<Resident>>,
+    reused: Vec<Rc<Reused>>,
 }
 
 /// Runs one simulation, and judges it.
@@ -120,9 +128,14 @@ pub fn run(setting: &Setting) -> Outcome {
     let strength = [40, 100, 100, 250][usize::try_from(setting.seed % 4).unwrap_or(0)];
     let fate = Fate::new(setting.seed, strength, setting.spared.clone());
     let world = World::new(fate, setting.breaks);
-    let residents = setting.keys.iter().map(|n| Resident::new(setting.seed, *n));
+    let (lasting, reused): (Vec<usize>, Vec<usize>) =
+        setting.keys.iter().partition(|n| **n < LASTING);
     let run = Run {
-        residents: residents.collect(),
+        residents: lasting
+            .iter()
+            .map(|n| Resident::new(setting.seed, *n))
+            .collect(),
+        reused: reused.iter().map(|n| Reused::new(*n)).collect(),
         world,
     };
     run.rages();
@@ -162,6 +175,12 @@ impl Run {
                     world.exec.sleep(begins).await;
                     resident.lives(world, who, SENDING_MS).await;
                 }));
+            }
+        }
+        for reused in &self.reused {
+            for who in 0..SENDERS {
+                let (reused, world) = (Rc::clone(reused), Rc::clone(&self.world));
+                self.spawn(Box::pin(reused.lives(world, who, RAGE_MS)));
             }
         }
         self.deploys();
@@ -215,6 +234,9 @@ impl Run {
             self.cron();
         }
         self.is_alone_at_rest();
+        self.reused
+            .iter()
+            .for_each(|reused| reused.judge(&self.world));
         let all = &self.residents;
         let mut left: Vec<Rc<Resident>> = all.clone();
         for round in 0..ROUNDS {
@@ -310,6 +332,13 @@ impl Run {
                 world.breaks_rule(&resident.id(), "its row is not cleaned up".into());
             }
         }
+        for reused in &self.reused {
+            let id = TaskId::parse(&reused.task_id);
+            let kept = |id| !shelf(world, id).cells.names().is_empty();
+            if id.is_some_and(kept) || world.database.row(&reused.task_id).is_some() {
+                world.breaks_rule(&reused.task_id, "something of it is left".into());
+            }
+        }
         self.begins_anew();
     }
 
@@ -346,30 +375,24 @@ impl Run {
     fn outcome(&self, setting: &Setting, verdict: history::Verdict, deliveries: usize) -> Outcome {
         let world = &self.world;
         let mut wrong = verdict.wrong;
-        let of = |subject: &str| {
-            let mut all = self.residents.iter();
-            all.position(|r| r.family().iter().any(|id| id == subject))
-        };
+        let cast = self.cast();
         for (subject, what) in world.broken.borrow().iter() {
-            let key = of(subject).map(|n| self.residents[n].known.borrow().key.clone());
+            let mut all = cast.iter();
+            let key = all.find(|(_, family)| family.contains(subject));
             wrong.push(Wrong {
-                key: key.unwrap_or_else(|| subject.clone()),
+                key: key.map_or_else(|| subject.clone(), |(key, _)| key.clone()),
                 rule: "a rule of the simulation",
                 what: what.clone(),
             });
         }
         let first = wrong.first().map(|w| w.key.clone());
-        let culprit = first.and_then(|key| {
-            self.residents
-                .iter()
-                .position(|r| r.known.borrow().key == key)
-        });
+        let culprit = first.and_then(|first| cast.iter().position(|(key, _)| *key == first));
         let counts = &world.counts;
         let repeats = verdict.repeats;
         let calls = world.outside.calls();
         Outcome {
             story: culprit
-                .map(|n| town::story(world, &self.residents[n]))
+                .map(|n| town::story(world, &cast[n].0, &cast[n].1))
                 .unwrap_or_default(),
             culprit: culprit.map(|n| setting.keys[n]),
             kinds: world.fate.kinds(),
@@ -379,6 +402,7 @@ impl Run {
                 calls: calls.len(),
                 undos: calls.iter().filter(|call| call.undoes.is_some()).count(),
                 repeats: repeats.killed + repeats.failed + repeats.timed_out + repeats.cut,
+                reused: self.reused.iter().map(|r| r.lives_had(world)).sum(),
                 lost: verdict.lost,
                 wrong: wrong.len(),
                 messages: counts.messages.get(),
@@ -397,6 +421,19 @@ impl Run {
             print: self.print(),
             wrong,
         }
+    }
+
+    /// Every key, in the order of their numbers, with the ids of its task and of those that it begins.
+    fn cast(&self) -> Vec<(String, Vec<String>)> {
+        let lasting = self.residents.iter().map(|resident| {
+            let key = resident.known.borrow().key.clone();
+            (key, resident.family())
+        });
+        let reused = self
+            .reused
+            .iter()
+            .map(|r| (r.key.clone(), vec![r.task_id.clone()]));
+        lasting.chain(reused).collect()
     }
 
     fn print(&self) -> u64 {

@@ -49,6 +49,17 @@ fn request(
     }
 }
 
+/// A delivery to the lab's source.
+pub fn hook(key: &str, body: &Value) -> Request {
+    let fields = [("idempotency-key", key)];
+    request("POST", "/hooks/lab".into(), &fields, Some(body))
+}
+
+/// Whether a target belongs to a key.
+pub fn is_of(target: &str, key: &str) -> bool {
+    target.split('/').nth(3) == Some(key)
+}
+
 fn bearer() -> String {
     format!("Bearer {TOKEN}")
 }
@@ -352,7 +363,7 @@ pub fn history(world: &World, residents: &[Rc<Resident>], calm_from: u64) -> His
     let deaths = world.deaths.borrow();
     let keys = residents.iter().map(|resident| {
         let mut known = resident.known.borrow().clone();
-        let own = |target: &str| target.split('/').nth(3) == Some(known.key.as_str());
+        let own = |target: &str| is_of(target, &known.key);
         known.effects = calls
             .iter()
             .filter(|call| own(&call.target))
@@ -375,9 +386,7 @@ pub fn history(world: &World, residents: &[Rc<Resident>], calm_from: u64) -> His
 }
 
 /// What happened to a key and its children, a line each: time, who, what.
-pub fn story(world: &World, resident: &Resident) -> String {
-    let family = resident.family();
-    let key = resident.known.borrow().key.clone();
+pub fn story(world: &World, key: &str, family: &[String]) -> String {
     let story = world.story.borrow();
     let mut lines: Vec<(u64, String)> = story
         .iter()
@@ -392,13 +401,13 @@ pub fn story(world: &World, resident: &Resident) -> String {
         })
         .collect();
     for call in world.outside.calls() {
-        if call.target.split('/').nth(3) == Some(key.as_str()) {
+        if is_of(&call.target, key) {
             let text = format!("outside    {} with {}", call.target, call.key);
             lines.push((call.at, text));
         }
     }
     lines.sort_by_key(|(at, _)| *at);
-    let mut text = format!("key {key}, task {}\n", resident.id());
+    let mut text = format!("key {key}, task {}\n", family[0]);
     for (at, line) in lines {
         let _ = writeln!(text, "{at:>10} ms  {line}");
     }
