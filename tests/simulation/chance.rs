@@ -1,4 +1,4 @@
-//! What the seed decides. Each decision has a name of its own (who, where, the how-manieth time), and depends on
+//! What the seed decides. Each decision has a name of its own (who, where, how often before), and depends on
 //! nothing else: so taking one fault away leaves the others where they were, as far as the run still gets there.
 
 use std::cell::{Cell, RefCell};
