@@ -180,6 +180,15 @@ impl World {
         }
     }
 
+    /// An object that is deleted has told D1 before.
+    pub fn check_tombstone(&self, subject: &str) {
+        let row = self.database.row(subject);
+        if let Some(row) = row.filter(|row| row.state != "forgotten") {
+            let what = format!("everything is deleted while D1 has it as {}", row.state);
+            self.breaks_rule(subject, what);
+        }
+    }
+
     /// The current time on a clock of one's own.
     pub fn clock_ms(&self, owner: &Owner) -> u64 {
         self.now_ms().saturating_add_signed(owner.skew_ms)
