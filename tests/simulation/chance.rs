@@ -60,12 +60,16 @@ impl std::fmt::Display for Place {
 /// Faults of a kind of effect, each with how often it strikes among 10,000.
 pub type Odds = &'static [(Fault, u64)];
 
+type Chosen = fn(&str, u32) -> Option<Fault>;
+
 #[derive(Default)]
 pub struct Fate {
     seed: u64,
     /// Multiplies all odds, in percent.
     strength: u64,
     calm: Cell<bool>,
+    /// Faults that strike whatever the odds, by kind of effect and the how-manieth time.
+    chosen: Cell<Option<Chosen>>,
     counts: RefCell<BTreeMap<(String, String), u32>>,
     /// Faults that are left out.
     spared: BTreeSet<Place>,
@@ -126,6 +130,13 @@ impl Fate {
     /// What goes wrong with the next effect at this place.
     pub fn strikes(&self, subject: &str, point: &str, odds: Odds) -> Option<Fault> {
         let place = self.place(subject, point);
+        let chosen = self
+            .chosen
+            .get()
+            .and_then(|chosen| chosen(point, place.nth));
+        if chosen.is_some() {
+            return chosen;
+        }
         if self.calm.get() || self.spared.contains(&place) {
             return None;
         }
@@ -141,6 +152,11 @@ impl Fate {
             dice -= often;
         }
         None
+    }
+
+    /// These faults strike, even when it is calm.
+    pub fn strikes_only(&self, chosen: Chosen) {
+        self.chosen.set(Some(chosen));
     }
 
     /// From now on nothing goes wrong any more.

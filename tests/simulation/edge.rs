@@ -109,7 +109,10 @@ async fn message(
         bytes = previous::older(&bytes);
     }
     world.travels(&subject, "message").await;
+    let cut_off = world.is_cut_off(&subject);
+    let is_lost = cut_off && world.fate.below(&subject, "lost on the way there", 2) == 0;
     match fault {
+        _ if is_lost => return Err(Broken::Failed("nobody is there".into())),
         Some(Fault::Fail) => return Err(Broken::Failed("the connection broke".into())),
         Some(Fault::Overloaded) => return Err(Broken::Overloaded),
         Some(Fault::Stall(ms)) => world.exec.sleep(ms).await,
@@ -125,7 +128,7 @@ async fn message(
         _ => {}
     }
     let mut reply = objects::deliver(&world, to, &bytes, event).await?;
-    if fault == Some(Fault::ApplyThenFail) {
+    if cut_off || fault == Some(Fault::ApplyThenFail) {
         return Err(Broken::Failed(
             "the connection broke on the way back".into(),
         ));

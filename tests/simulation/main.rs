@@ -13,6 +13,7 @@ mod exec;
 mod history;
 mod objects;
 mod outside;
+mod plain;
 mod previous;
 #[path = "../chaos/programs.rs"]
 mod programs;

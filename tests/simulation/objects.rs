@@ -393,6 +393,7 @@ impl ObjectStorage for SimStorage {
                 self.world.breaks_rule(&subject, what);
             }
         }
+        self.world.check_tombstone(&subject);
         self.world
             .tell("object", &subject, "everything is deleted".into());
         self.shelf.cells.clear();

@@ -1,5 +1,6 @@
 //! What the simulation has to show.
 
+use crate::plain;
 use crate::run::{Figures, Outcome, Setting, run};
 use crate::shrink::shrink;
 use crate::world::Break;
@@ -248,4 +249,28 @@ fn a_failure_is_made_small() {
     assert!(outcome.story.contains("dies"), "{}", outcome.story);
     // Again, it is the same failure.
     assert_eq!(run(&small).print, outcome.print);
+}
+
+/// What a life may take in which nothing goes wrong, or one thing.
+#[test]
+fn plain_lives_are_short() {
+    let lives = [
+        plain::nothing_goes_wrong,
+        plain::each_message_fails_once,
+        plain::the_sender_hangs_up,
+        plain::the_database_fails_once,
+        plain::a_continuation_is_lost,
+        plain::a_journal_has_two_pages,
+        plain::a_step_takes_long,
+        plain::a_child_ends,
+        plain::a_child_is_cancelled,
+        plain::a_family_is_deep,
+        plain::a_failure_is_resumed,
+    ];
+    for (n, life) in lives.iter().enumerate() {
+        for seed in 1..=5 {
+            let wrong = life(seed);
+            assert!(wrong.is_empty(), "life {n}, seed {seed}: {wrong:#?}");
+        }
+    }
 }

@@ -146,6 +146,15 @@ impl World {
         out && !self.fate.is_calm()
     }
 
+    /// Whether nobody reaches this object for now, though it is there: for longer than a slice lasts, or less.
+    pub fn is_cut_off(&self, subject: &str) -> bool {
+        let of = |what: &str, n: u64| self.fate.number(subject, what, 0) % n;
+        let from = of("cut off since", 60_000);
+        let lasts = 2_000 + of("cut off for", 12_000);
+        let now = self.elapsed_ms();
+        of("cut off", 5) == 0 && !self.fate.is_calm() && (from..from + lasts).contains(&now)
+    }
+
     /// Whether each run of this object's alarm fails for now: until the platform gives it up.
     pub fn curses(&self, subject: &str) -> bool {
         let is_cursed = self.fate.number(subject, "cursed", 0).is_multiple_of(12);
@@ -182,6 +191,15 @@ impl World {
             if row.is_none_or(|row| row.state == "forgotten") {
                 self.breaks_rule(&id, "its row was deleted while it lives".into());
             }
+        }
+    }
+
+    /// An object that is deleted has told D1 before.
+    pub fn check_tombstone(&self, subject: &str) {
+        let row = self.database.row(subject);
+        if let Some(row) = row.filter(|row| row.state != "forgotten") {
+            let what = format!("everything is deleted while D1 has it as {}", row.state);
+            self.breaks_rule(subject, what);
         }
     }
 
