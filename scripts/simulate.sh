@@ -4,13 +4,16 @@
 #   SEEDS=500      the first 500 seeds
 #   SEEDS=20..90   those
 #   SEEDS=3,17     those
-#   SEEDS=81273642 one seed, as a failure names it
+#   SEEDS=81..81   one seed, as a failure names it; SEED=81 is the same
 # Without SEEDS: 200 fresh ones.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 
 SEEDS="${SEEDS:-}"
+if [ -z "$SEEDS" ] && [ -n "${SEED:-}" ]; then SEEDS="$SEED..$SEED"; fi
+# A list may have spaces or commas.
+SEEDS="$(tr -s ' ' ',' <<<"$SEEDS")"
 [[ "$SEEDS" =~ ^([0-9]+|[0-9]+\.\.[0-9]+|[0-9]+(,[0-9]+)+)?$ ]] ||
   die "SEEDS is a number, a range or a list, not '$SEEDS'" "Use: make simulate SEEDS=500, SEEDS=20..90 or SEEDS=3,17"
 "$ROOT/scripts/setup.sh"

@@ -8,6 +8,7 @@ mod chance;
 mod d1;
 mod edge;
 mod exec;
+mod figures;
 #[path = "../chaos/history/mod.rs"]
 #[allow(dead_code)] // shared with the runs on workerd
 mod history;

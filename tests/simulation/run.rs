@@ -2,6 +2,7 @@
 
 use crate::chance::{Fate, Place};
 use crate::exec::{Event, Job};
+use crate::figures::Figures;
 use crate::history::{self, Wrong};
 use crate::objects::shelf;
 use crate::reuse::Reused;
@@ -66,54 +67,6 @@ pub struct Outcome {
     pub figures: Figures,
     /// Stands for everything that happened.
     pub print: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Figures {
-    pub deliveries: usize,
-    pub calls: usize,
-    pub messages: u64,
-    pub faults: usize,
-    pub deaths: u64,
-    pub resets: u64,
-    pub alarms: u64,
-    pub alarms_dropped: u64,
-    pub hops: u64,
-    pub deepest: u32,
-    pub d1_calls: u64,
-    pub cron_runs: u64,
-    pub cut_off: u64,
-    pub virtual_ms: u64,
-    pub repeats: usize,
-    /// Tasks of keys that were used again.
-    pub reused: usize,
-    pub undos: usize,
-    pub lost: usize,
-    pub wrong: usize,
-}
-
-impl Figures {
-    pub fn add(&mut self, other: &Self) {
-        self.deliveries += other.deliveries;
-        self.calls += other.calls;
-        self.messages += other.messages;
-        self.faults += other.faults;
-        self.deaths += other.deaths;
-        self.resets += other.resets;
-        self.alarms += other.alarms;
-        self.alarms_dropped += other.alarms_dropped;
-        self.hops += other.hops;
-        self.deepest = self.deepest.max(other.deepest);
-        self.d1_calls += other.d1_calls;
-        self.cron_runs += other.cron_runs;
-        self.cut_off += other.cut_off;
-        self.virtual_ms += other.virtual_ms;
-        self.repeats += other.repeats;
-        self.reused += other.reused;
-        self.undos += other.undos;
-        self.lost += other.lost;
-        self.wrong += other.wrong;
-    }
 }
 
 struct Run {

@@ -1,7 +1,8 @@
 //! What the simulation has to show.
 
+use crate::figures::Figures;
 use crate::plain;
-use crate::run::{Figures, Outcome, Setting, run};
+use crate::run::{Outcome, Setting, run};
 use crate::shrink::shrink;
 use crate::world::Break;
 use std::collections::BTreeSet;
@@ -72,7 +73,7 @@ fn run_all(seeds: &[u64]) {
         }
     });
     let (count, figures) = *total.lock().expect("nobody panics with it");
-    eprintln!("simulation: {count} seeds, {figures:?}");
+    eprintln!("simulation: {count} seeds\n{figures}");
     let mut failed = failed.into_inner().expect("nobody panicked");
     failed.sort_by_key(|(seed, _)| *seed);
     let list: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
@@ -87,7 +88,7 @@ fn run_all(seeds: &[u64]) {
     if let Some((seed, outcome)) = failed.into_iter().next() {
         tell(seed, outcome);
         panic!(
-            "seeds {list:?} fail; the first one is told above. Again: make simulate SEEDS={seed},{seed}"
+            "seeds {list:?} fail; the first one is told above. Again: make simulate SEEDS={seed}..{seed}"
         );
     }
 }
