@@ -28,7 +28,7 @@ lint: ## Formatting and clippy, native and wasm, warnings denied
 unit: ## Native tests only (fast, no workerd)
 	@exec scripts/test.sh unit
 
-model: ## Model check the task machine, further than `make unit` does (some ten minutes)
+model: ## Model check the task machine, further than `make unit` does (some five minutes)
 	@exec scripts/test.sh model
 
 coverage: ## Which lines and branches of the deciders the native tests take; fails below 95 % of branches (BRANCHES=)
