@@ -1,37 +1,17 @@
 //! Branches that no other scenario takes: several records of one step in one message, a parent that asks
 //! twice, a chain of long slices, a repeat of what nobody repeats.
 
+use crate::protocol_family::{birth, parent, task_id};
 use crate::protocol_fixture::{
     Object, T0, alarms, begin, child_record, failing, id, is_unchanged, policy, retryable, signal,
     signal_wait, sleep, step, succeeded,
 };
 use onceward::limits;
 use onceward::protocol::{
-    Begin, Claimed, Debt, Effect, Event, Letter, Moment, Next, Open, Outcome, Parent, Reply, State,
+    Begin, Claimed, Debt, Effect, Event, Letter, Moment, Next, Open, Outcome, Reply, State,
     StepRecord, Verdict, Version, Waiting, handle,
 };
-use onceward::types::{Policy, StepId, TaskId, TaskKey, TaskKind};
-
-fn other_task(name: &str) -> TaskId {
-    TaskKey::new(TaskKind::Function, "parent", "", name).task_id()
-}
-
-fn parent(name: &str) -> Parent {
-    Parent {
-        task_id: other_task(name),
-        generation: T0,
-        step: id("child"),
-    }
-}
-
-/// A begin of a parent's.
-fn birth(op: &str, of: &str) -> Event {
-    Event::Begin(Box::new(Begin {
-        claims: false,
-        parent: Some(parent(of)),
-        ..begin(op)
-    }))
-}
+use onceward::types::{Policy, StepId};
 
 fn text(name: &str, text: &str) -> StepRecord {
     step(name, Outcome::Value(text.to_owned()))
@@ -60,7 +40,7 @@ fn puts(effects: &[Effect]) -> Vec<(String, Outcome)> {
 /// A child that failed resumably, and owes its parent `p` the end.
 fn failed_child() -> (Object, Claimed) {
     let mut object = Object::default();
-    object.at(T0, birth("a", "p"));
+    object.at(T0, birth("a", "p", 0));
     let first = object.claimed(T0 + 1, "b");
     object.task.as_mut().expect("a task").attempts = policy().max_attempts;
     object.finish(T0 + 2, "f", &first.proof, retryable());
@@ -158,11 +138,11 @@ fn a_row_that_d1_does_not_hold_yet_is_a_flush_that_failed() {
 fn a_parent_that_is_owed_an_end_and_asks_again_waits_for_the_next_one() {
     // The message that began it, once more: nothing is owed twice.
     let (mut object, _) = failed_child();
-    let again = object.at(T0 + 3, birth("a", "p"));
+    let again = object.at(T0 + 3, birth("a", "p", 0));
     assert!(is_unchanged(&again) && matches!(again.reply, Reply::Stands(_)));
     // The same once the end has been told: it waits again, and nothing runs.
     object.at(T0 + 4, Event::DebtPaid(Debt::End(parent("p"))));
-    object.at(T0 + 5, birth("a", "p"));
+    object.at(T0 + 5, birth("a", "p", 0));
     assert_eq!(object.task().state, State::Failed { resumable: true });
     assert_eq!(object.task().parents, [parent("p")]);
     // A new message of the parent's revives it, whether or not it has heard of the last end.
@@ -171,7 +151,7 @@ fn a_parent_that_is_owed_an_end_and_asks_again_waits_for_the_next_one() {
         if paid {
             object.at(T0 + 3, Event::DebtPaid(Debt::End(parent("p"))));
         }
-        object.at(T0 + 4, birth("c", "p"));
+        object.at(T0 + 4, birth("c", "p", 0));
         let task = object.task();
         assert_eq!(task.state, State::Suspended(Waiting::Ready));
         assert_eq!((task.revivals, &task.parents[..]), (1, &[parent("p")][..]));
@@ -182,12 +162,12 @@ fn a_parent_that_is_owed_an_end_and_asks_again_waits_for_the_next_one() {
 #[test]
 fn only_so_many_parents_are_kept() {
     let mut object = Object::default();
-    object.at(T0, birth("a", "p"));
+    object.at(T0, birth("a", "p", 0));
     let parents = (1..limits::MAX_PARENTS).map(|n| parent(&n.to_string()));
     object.task.as_mut().expect("a task").parents = parents.collect();
-    object.at(T0 + 1, birth("b", "last"));
+    object.at(T0 + 1, birth("b", "last", 0));
     assert_eq!(object.task().parents.len(), limits::MAX_PARENTS);
-    let out = object.at(T0 + 2, birth("c", "too many"));
+    let out = object.at(T0 + 2, birth("c", "too many", 0));
     assert!(is_unchanged(&out) && matches!(out.reply, Reply::Stands(_)));
     assert_eq!(object.task().parents.len(), limits::MAX_PARENTS);
 }
@@ -196,7 +176,7 @@ fn only_so_many_parents_are_kept() {
 fn an_abandoned_child_that_has_ended_stays_as_it_is_and_owes_nothing() {
     let abandon = |of: &str| Event::Abandon {
         op: "gone".to_owned(),
-        parent: other_task(of),
+        parent: task_id(of),
     };
     let (mut object, _) = failed_child();
     let out = object.at(T0 + 3, abandon("q"));
@@ -213,9 +193,9 @@ fn an_abandoned_child_that_has_ended_stays_as_it_is_and_owes_nothing() {
 #[test]
 fn a_cancelled_child_tells_its_parent_and_its_own_child_in_one_go() {
     let mut object = Object::default();
-    object.at(T0, birth("a", "p"));
+    object.at(T0, birth("a", "p", 0));
     let first = object.claimed(T0 + 1, "b");
-    let own = other_task("grandchild");
+    let own = task_id("grandchild");
     object.record(T0 + 2, &first.proof, vec![child_record("call", own)]);
     object.cancel(T0 + 3, "stop");
     let out = object.finish(T0 + 4, "f", &first.proof, Verdict::Cancelled);

@@ -1,41 +1,22 @@
 //! To the millisecond and to the number: what comes after a clock that stands still, when something is
 //! tried again, who stays a parent.
 
+use crate::protocol_family::{birth, parent, task_id};
 use crate::protocol_fixture::{
-    LEASE, Object, T0, begin, child_record, claimed, id, is_unchanged, policy, retryable, signal,
-    step, succeeded, terminal,
+    LEASE, Object, T0, child_record, claimed, id, is_unchanged, policy, retryable, signal, step,
+    succeeded, terminal,
 };
 use onceward::limits::{FLUSH_TIMEOUT_MS, TICKET_UNCLAIMED_MS};
 use onceward::protocol::{
-    Begin, CHILD_ABANDONED, Claimed, Debt, Effect, Event, Kind, Outcome, Parent, Reply, Retry,
-    Signal, State, StepRecord, Version, Waiting, child_signal,
+    CHILD_ABANDONED, Claimed, Debt, Effect, Event, Kind, Outcome, Reply, Retry, Signal, State,
+    StepRecord, Version, Waiting, child_signal,
 };
-use onceward::types::{Failure, TaskId, TaskKey, TaskKind};
-
-fn other_task(name: &str) -> TaskId {
-    TaskKey::new(TaskKind::Function, "parent", "", name).task_id()
-}
-
-fn parent(name: &str) -> Parent {
-    Parent {
-        task_id: other_task(name),
-        generation: T0,
-        step: id("child"),
-    }
-}
-
-fn birth(op: &str, of: &str) -> Event {
-    Event::Begin(Box::new(Begin {
-        claims: false,
-        parent: Some(parent(of)),
-        ..begin(op)
-    }))
-}
+use onceward::types::{Failure, TaskId};
 
 fn abandon(of: &str) -> Event {
     Event::Abandon {
         op: format!("{of} is gone"),
-        parent: other_task(of),
+        parent: task_id(of),
     }
 }
 
@@ -43,7 +24,7 @@ fn abandon(of: &str) -> Event {
 fn child_of(parents: &[&str]) -> (Object, Claimed) {
     let mut object = Object::default();
     for name in parents {
-        object.at(T0, birth(name, name));
+        object.at(T0, birth(name, name, 0));
     }
     let first = object.claimed(T0 + 1, "claim");
     (object, first)
@@ -124,7 +105,7 @@ fn a_child_goes_with_the_parent_that_began_it_if_no_other_one_waits() {
     // One that a sender began is nobody's.
     let mut object = Object::default();
     object.begun(T0, "a");
-    object.at(T0 + 1, birth("b", "p"));
+    object.at(T0 + 1, birth("b", "p", 0));
     object.at(T0 + 2, abandon("p"));
     assert!(object.task().parents.is_empty() && !cancelled(&object));
     // Of several ends that are owed, only that of the parent that is gone is not.
@@ -139,12 +120,12 @@ fn a_child_goes_with_the_parent_that_began_it_if_no_other_one_waits() {
 fn what_is_owed_goes_with_whatever_else_is_due_and_before_the_flush() {
     // Failed resumably, its parent not told, and at work again.
     let (mut object, first) = child_of(&["p"]);
-    let own = other_task("grandchild");
+    let own = task_id("grandchild");
     object.record(T0 + 2, &first.proof, vec![child_record("call", own)]);
     object.task.as_mut().expect("a task").attempts = policy().max_attempts;
     object.finish(T0 + 3, "f", &first.proof, retryable());
     object.flushed(T0 + 4);
-    object.at(T0 + 5, birth("again", "q"));
+    object.at(T0 + 5, birth("again", "q", 0));
     assert_eq!(object.task().state, State::Suspended(Waiting::Ready));
     object.at(T0 + 6, Event::DebtFailed);
     let due = T0 + 5 + TICKET_UNCLAIMED_MS;
@@ -170,7 +151,7 @@ fn outcome_of(name: &str, outcome: Outcome) -> StepRecord {
 fn a_child_that_is_waited_for_no_more_is_cancelled_at_once() {
     let mut object = Object::default();
     let first = object.begun(T0, "a");
-    let (call, other) = (other_task("c"), other_task("d"));
+    let (call, other) = (task_id("c"), task_id("d"));
     let children = vec![child_record("call", call), child_record("other", other)];
     object.record(T0 + 1, &first.proof, children);
     object.task.as_mut().expect("a task").debts.tries = 4;
@@ -246,7 +227,7 @@ fn letters_of_children_do_not_pass_on_to_the_next_generation_and_others_do() {
 #[test]
 fn deliveries_of_one_moment_hand_a_task_to_the_alarm_once() {
     let mut object = Object::default();
-    object.at(T0, birth("a", "p"));
+    object.at(T0, birth("a", "p", 0));
     let due = T0 + TICKET_UNCLAIMED_MS;
     let out = object.begin(due, "b");
     assert!(!is_unchanged(&out));

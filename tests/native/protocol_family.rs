@@ -10,11 +10,13 @@ use onceward::protocol::{
 };
 use onceward::types::{TaskId, TaskKey, TaskKind};
 
-fn task_id(key: &str) -> TaskId {
+/// A parent, by its key.
+pub fn task_id(key: &str) -> TaskId {
     TaskKey::new(TaskKind::Function, "parent", "", key).task_id()
 }
 
-fn parent(key: &str) -> Parent {
+/// Who is owed the end.
+pub fn parent(key: &str) -> Parent {
     Parent {
         task_id: task_id(key),
         generation: T0,
@@ -23,7 +25,7 @@ fn parent(key: &str) -> Parent {
 }
 
 /// A begin of a parent's: it does not run the first slice itself.
-fn birth(op: &str, of: &str, hop: u32) -> Event {
+pub fn birth(op: &str, of: &str, hop: u32) -> Event {
     Event::Begin(Box::new(Begin {
         claims: false,
         hop,
