@@ -10,6 +10,24 @@ pub use signature::{Refusal, Scheme, Secret, SecretFault};
 
 use crate::types::Headers;
 
+/// A request as it came, for whoever checks signatures, looks for keys or answers handshakes.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// As sent.
+    pub method: &'a str,
+    /// Path and query as sent.
+    pub target: &'a str,
+    /// Where the sender believes it sends to: from the configuration, never from `Host` or
+    /// `X-Forwarded-*`, which anybody can set.
+    pub public_url: Option<&'a str>,
+    /// All fields.
+    pub headers: &'a Headers,
+    /// The bytes that were signed.
+    pub body: &'a [u8],
+    /// Milliseconds since 1970.
+    pub now_ms: u64,
+}
+
 /// A field came more than once where one value is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeated;
