@@ -1,6 +1,6 @@
 //! Functions and sources put together and checked.
 
-use super::{ConfigProblem, Named, Source, is_route_name};
+use super::{ConfigProblem, Gateway, Named, Source, is_route_name};
 use crate::types::Policy;
 use crate::webhook::Secret;
 use std::collections::BTreeMap;
@@ -11,6 +11,8 @@ use std::rc::Rc;
 pub struct Builder<F> {
     functions: Vec<F>,
     sources: Vec<Source>,
+    /// Each with the function that sends its requests on.
+    gateways: Vec<(Gateway, F)>,
 }
 
 impl<F> Default for Builder<F> {
@@ -18,6 +20,7 @@ impl<F> Default for Builder<F> {
         Self {
             functions: Vec::new(),
             sources: Vec::new(),
+            gateways: Vec::new(),
         }
     }
 }
@@ -39,6 +42,17 @@ impl<F: Named> Builder<F> {
     #[must_use]
     pub fn source(mut self, source: Source) -> Self {
         self.sources.push(source);
+        self
+    }
+
+    /// Adds a gateway to an existing API.
+    #[must_use]
+    pub fn gateway(mut self, gateway: Gateway) -> Self
+    where
+        F: From<Gateway>,
+    {
+        let function = F::from(gateway.clone());
+        self.gateways.push((gateway, function));
         self
     }
 
@@ -72,9 +86,25 @@ impl<F: Named> Builder<F> {
             problems.extend(at(&format!("source {name}"), wrong));
             sources.entry(name).or_insert(source);
         }
+        // Last, so that no source runs one of them.
+        let mut gateways = BTreeMap::new();
+        for (gateway, function) in self.gateways {
+            let name = gateway.name().to_owned();
+            let mut wrong = gateway.problems();
+            if gateways.contains_key(&name) {
+                wrong.push("two gateways have this name".to_owned());
+            }
+            problems.extend(at(&format!("gateway {name}"), wrong));
+            functions.entry(gateway.function_name()).or_insert(function);
+            gateways.entry(name).or_insert(gateway);
+        }
         if problems.is_empty() {
             let functions = Functions(Rc::new(functions));
-            Ok(App { functions, sources })
+            Ok(App {
+                functions,
+                sources,
+                gateways,
+            })
         } else {
             Err(problems)
         }
@@ -136,6 +166,7 @@ impl<F> Functions<F> {
 pub struct App<F> {
     functions: Functions<F>,
     sources: BTreeMap<String, Source>,
+    gateways: BTreeMap<String, Gateway>,
 }
 
 impl<F: Named> App<F> {
@@ -154,7 +185,17 @@ impl<F: Named> App<F> {
         self.sources.get(name)
     }
 
-    /// All functions, by name.
+    /// A gateway by its name.
+    pub fn gateway(&self, name: &str) -> Option<&Gateway> {
+        self.gateways.get(name)
+    }
+
+    /// All gateways, by name.
+    pub fn gateways(&self) -> impl Iterator<Item = &Gateway> {
+        self.gateways.values()
+    }
+
+    /// All functions, by name; those of gateways (`proxy:…`) among them.
     pub fn functions(&self) -> impl Iterator<Item = &F> {
         self.functions.0.values()
     }

@@ -16,10 +16,12 @@
 //! ```
 
 mod app;
+mod gateway;
 mod problem;
 mod source;
 
 pub use app::{App, Builder, Functions};
+pub use gateway::{ForwardKey, Gateway, METHODS, OriginHeader, WhenUnknown};
 pub use problem::ConfigProblem;
 pub use source::Source;
 

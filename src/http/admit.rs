@@ -223,7 +223,7 @@ fn fits(delivery: &Delivery<'_>, kept: &Headers) -> Result<(), Problem> {
     Ok(())
 }
 
-fn body_fits(bytes: usize) -> Result<(), Problem> {
+pub(super) fn body_fits(bytes: usize) -> Result<(), Problem> {
     if bytes > MAX_BODY_BYTES {
         return Err(Problem::new(
             Code::BodyTooLarge,

@@ -11,6 +11,7 @@
 //! | `answer` | what the sender gets, from where the task stands |
 //! | `document`, `waiting` | the task as JSON |
 //! | `object_call`, `frame` | how Worker and object talk to each other |
+//! | `gateway` | what goes on to the origin of a gateway, and what comes back |
 //! | `target` | which addresses a function may call |
 //! | `signal` | whether a signal may be sent, and what it says |
 //! | `steer` | what an operator asks for, and what the answer is |
@@ -24,6 +25,7 @@ pub mod auth;
 pub mod code;
 pub mod document;
 mod frame;
+pub mod gateway;
 pub mod headers;
 pub mod journal;
 pub mod object_call;

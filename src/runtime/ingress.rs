@@ -54,7 +54,7 @@ pub(super) async fn call(
     deliver(admitted, None, exchange, edge, app).await
 }
 
-async fn deliver(
+pub(super) async fn deliver(
     admitted: Admitted,
     own_wait_ms: Option<u64>,
     exchange: &Exchange,

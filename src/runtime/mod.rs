@@ -27,6 +27,7 @@ mod debts;
 mod delivery;
 mod desk;
 mod flush;
+mod gateway;
 mod go_on;
 mod host;
 mod ingress;
