@@ -11,7 +11,7 @@
 //! | `/big/N` | 200 and N bytes of text |
 //! | `/echo` | 200 and the body and content type of the call |
 //! | `/shop/MS/NAME/…` | a payment and shop service, each POST after that time; see [`shop`] |
-//! | `/trickle/MS` | 200 and `first`, after that time `second` |
+//! | `/drip/MS` | 200 and `part 1`, after that time `part 2`, … until the caller has gone |
 //! | set by [`Sink::answers`], [`Sink::gives`] | those fields and bytes |
 //! | set by [`Sink::refuses`] | that status |
 //! | anything else | 200 |
@@ -387,9 +387,9 @@ fn fate(
             Reply::json(200, r#"{"ok":true}"#)
         }
         "drop" => return Ok(Fate::Drop),
-        "trickle" => {
-            let gone = trickle(stream, Duration::from_millis(number.into()))?;
-            return Ok(if gone { Fate::Hold } else { Fate::Drop });
+        "drip" => {
+            drip(stream, Duration::from_millis(number.into()))?;
+            return Ok(Fate::Hold);
         }
         "seq" => {
             let words: Vec<&str> = word.split(',').collect();
@@ -490,15 +490,21 @@ fn read_call(stream: &TcpStream) -> io::Result<Call> {
     Ok(call)
 }
 
-/// An answer in two parts; true if the caller did not wait for the second.
-fn trickle(mut stream: &TcpStream, pause: Duration) -> io::Result<bool> {
-    stream
-        .write_all(b"HTTP/1.1 200 Sink\r\nConnection: close\r\nContent-Length: 11\r\n\r\nfirst")?;
-    if is_gone_within(stream, pause)? {
-        return Ok(true);
+/// An answer in parts, until the caller has gone.
+fn drip(mut stream: &TcpStream, pause: Duration) -> io::Result<()> {
+    stream.write_all(b"HTTP/1.1 200 Sink\r\nConnection: close\r\n\r\n")?;
+    let until = Instant::now() + HOLD;
+    let mut n = 0;
+    while Instant::now() < until {
+        n += 1;
+        // Nobody may read it any more.
+        if stream.write_all(format!("part {n}\n").as_bytes()).is_err()
+            || is_gone_within(stream, pause)?
+        {
+            break;
+        }
     }
-    stream.write_all(b"second")?;
-    Ok(false)
+    Ok(())
 }
 
 fn write_reply(mut stream: &TcpStream, reply: &Reply, is_head: bool) -> io::Result<()> {
