@@ -1,10 +1,14 @@
 //! Ring 1: what a delivery proves and what names it. Pure: bytes and fields in, a verdict out.
 
+pub mod ack;
 pub mod fingerprint;
+pub mod handshake;
 pub mod key;
 pub mod signature;
 
+pub use ack::Ack;
 pub use fingerprint::FingerprintMode;
+pub use handshake::Handshake;
 pub use key::{KeyProblem, KeyRule};
 pub use signature::{Refusal, Scheme, Secret, SecretFault};
 
