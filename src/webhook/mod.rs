@@ -1,11 +1,24 @@
 //! Ring 1: what a delivery proves and what names it. Pure: bytes and fields in, a verdict out.
 
+pub mod ack;
+pub mod canonical;
+mod composite;
+pub mod document;
 pub mod fingerprint;
+pub mod handshake;
+pub mod json;
 pub mod key;
+pub mod pattern;
+pub mod pointer;
 pub mod signature;
 
-pub use fingerprint::FingerprintMode;
-pub use key::{KeyProblem, KeyRule};
+pub use ack::Ack;
+pub use document::{Document, DocumentFault};
+pub use fingerprint::{Fingerprint, FingerprintMode};
+pub use handshake::Handshake;
+pub use key::{KeyProblem, KeyRule, KeySource};
+pub use pattern::KeyPattern;
+pub use pointer::{Pointer, PointerFault};
 pub use signature::{Refusal, Scheme, Secret, SecretFault};
 
 use crate::types::Headers;

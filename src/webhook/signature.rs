@@ -158,6 +158,11 @@ impl Secret {
         }
         Ok(Self(text.as_bytes().to_vec()))
     }
+
+    /// What HMACs are made with.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl fmt::Debug for Secret {
