@@ -271,7 +271,7 @@ fn key_at(rules: &[KeyRule], from: &KeySource<'_>) -> Result<String, Problem> {
 }
 
 /// What is to be compared stands in a body that can't be read.
-fn unreadable(fault: DocumentFault) -> Problem {
+pub(super) fn unreadable(fault: DocumentFault) -> Problem {
     Problem::new(Code::InputInvalid, format!("Body: {fault}."))
 }
 

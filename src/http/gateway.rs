@@ -3,7 +3,7 @@
 //! An address below `/proxy/{name}` goes on as it was sent: nothing is decoded, folded or cleaned. What
 //! could lead out of the origin's base path, in whatever spelling, is refused before anything else.
 
-use super::admit::{Admitted, Delivery, Mode, body_fits, declared_bytes, key_of};
+use super::admit::{Admitted, Delivery, Mode, body_fits, declared_bytes, key_of, unreadable};
 use super::auth::Caller;
 use super::code::Code;
 use super::headers::{RESERVED, keep_input, size};
@@ -13,7 +13,7 @@ use crate::config::{ForwardKey, Gateway, METHODS};
 use crate::function::OutRequest;
 use crate::limits::MAX_HEADER_BYTES;
 use crate::types::{Headers, Input, TaskKey, TaskKind};
-use crate::webhook::{FingerprintMode, KeyRule};
+use crate::webhook::{Document, FingerprintMode, KeyRule};
 use url::Url;
 
 /// Kept with a request's fields: its method. No field can have such a name.
@@ -172,9 +172,13 @@ pub fn admit(
     body_fits(body.len())?;
     let key = key_of(&[KeyRule::IdempotencyKey], delivery.headers)?;
     let function = gateway.function_name();
+    let document = Document::new(delivery.headers.get("content-type"), &body);
+    let fingerprint = FingerprintMode::Raw
+        .of(delivery.method, target, &document)
+        .map_err(unreadable)?;
     Ok(Admitted {
         key: TaskKey::new(TaskKind::Function, &function, &caller.tenant, &key),
-        fingerprint: FingerprintMode::Raw.of(delivery.method, target, &body),
+        fingerprint,
         input: Input {
             headers: kept(gateway, target, delivery),
             body,
