@@ -245,9 +245,7 @@ impl Source {
     fn header_names(&self) -> Vec<String> {
         let mut names = self.keep.clone();
         names.extend(self.keys.iter().map(KeyRule::header));
-        if let Scheme::HmacSha256Hex { header, .. } = &self.scheme {
-            names.push(header.clone());
-        }
+        names.extend(self.scheme.header_names());
         names
     }
 }

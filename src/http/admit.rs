@@ -19,7 +19,7 @@ use super::problem::Problem;
 use crate::config::{App, Named, Source};
 use crate::limits::{MAX_BODY_BYTES, MAX_HEADER_BYTES};
 use crate::types::{Headers, Input, TaskKey, TaskKind};
-use crate::webhook::{FingerprintMode, KeyProblem, KeyRule, key};
+use crate::webhook::{Arrival, FingerprintMode, KeyProblem, KeyRule, key};
 
 /// Bytes of body that are worth reading: one more than is allowed shows that it is too large.
 pub const READ_CAP: usize = MAX_BODY_BYTES + 1;
@@ -138,9 +138,17 @@ pub fn admit_hook<F: Named>(
     let secrets = app
         .secrets(source, lookup)
         .map_err(|problem| misconfigured(problem.to_string()))?;
+    let arrival = Arrival {
+        method: delivery.method,
+        target: delivery.target,
+        public_url: None,
+        headers: delivery.headers,
+        body: &body,
+        now_ms: 0,
+    };
     source
         .scheme()
-        .verify(delivery.headers, &body, &secrets)
+        .verify(&arrival, &secrets)
         .map_err(|refusal| {
             Problem::bad_signature(format!("source {}: {refusal}", source.name()))
         })?;

@@ -1,16 +1,24 @@
 //! Ring 1: what a delivery proves and what names it. Pure: bytes and fields in, a verdict out.
 
 pub mod ack;
+mod decode;
 pub mod fingerprint;
 pub mod handshake;
 pub mod key;
+pub mod pack;
+pub mod packs;
+pub mod scheme;
+pub mod secret;
 pub mod signature;
 
 pub use ack::Ack;
 pub use fingerprint::FingerprintMode;
 pub use handshake::Handshake;
 pub use key::{KeyProblem, KeyRule};
-pub use signature::{Refusal, Scheme, Secret, SecretFault};
+pub use pack::{EventRule, Pack, Split};
+pub use scheme::Scheme;
+pub use secret::{KeyForm, Secret, SecretFault};
+pub use signature::{Proof, Refusal};
 
 use crate::types::Headers;
 
