@@ -69,10 +69,7 @@ fn presets_are_good() {
 
 #[test]
 fn each_fault_is_named() {
-    let hmac = |header: &str| Scheme::HmacSha256Hex {
-        header: header.into(),
-        prefix: String::new(),
-    };
+    let hmac = |header: &str| Scheme::hmac_sha256_hex(header, "");
     let tight = Policy {
         respond_within_ms: 1_000,
         lease_ms: 32_000,

@@ -3,13 +3,18 @@
 pub mod ack;
 pub mod canonical;
 mod composite;
+mod decode;
 pub mod document;
 pub mod fingerprint;
 pub mod handshake;
 pub mod json;
 pub mod key;
+pub mod pack;
+pub mod packs;
 pub mod pattern;
 pub mod pointer;
+pub mod scheme;
+pub mod secret;
 pub mod signature;
 
 pub use ack::Ack;
@@ -19,7 +24,10 @@ pub use handshake::Handshake;
 pub use key::{KeyProblem, KeyRule, KeySource};
 pub use pattern::KeyPattern;
 pub use pointer::{Pointer, PointerFault};
-pub use signature::{Refusal, Scheme, Secret, SecretFault};
+pub use pack::{EventRule, Pack, Split};
+pub use scheme::Scheme;
+pub use secret::{KeyForm, Secret, SecretFault};
+pub use signature::{Proof, Refusal};
 
 use crate::types::Headers;
 
@@ -70,7 +78,7 @@ pub fn single<'a>(headers: &'a Headers, name: &str) -> Result<Option<&'a str>, R
 }
 
 /// Lower-case hex.
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut out = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
