@@ -1,8 +1,8 @@
 //! Functions and sources put together and checked.
 
-use super::{ConfigProblem, Named, Source, is_route_name};
+use super::{ConfigProblem, Named, Source, declared, is_route_name};
 use crate::types::Policy;
-use crate::webhook::Secret;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -11,6 +11,7 @@ use std::rc::Rc;
 pub struct Builder<F> {
     functions: Vec<F>,
     sources: Vec<Source>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl<F> Default for Builder<F> {
@@ -18,6 +19,7 @@ impl<F> Default for Builder<F> {
         Self {
             functions: Vec::new(),
             sources: Vec::new(),
+            problems: Vec::new(),
         }
     }
 }
@@ -42,12 +44,40 @@ impl<F: Named> Builder<F> {
         self
     }
 
+    /// Adds the sources that the deployment declares in a variable, without Rust: a JSON object of sources by
+    /// name, or a text that holds one. `None`: there is no such variable. `docs/sources.md` describes them.
+    ///
+    /// ```
+    /// use onceward::config::Builder;
+    /// use onceward::function::{Ctx, Function};
+    /// use onceward::types::Failure;
+    /// async fn paid(_: Ctx, event: serde_json::Value) -> Result<(), Failure> { Ok(()) }
+    /// let declared = serde_json::json!({
+    ///     "payments": { "pack": "stripe", "secrets": ["STRIPE_WEBHOOK_SECRET"], "runs": "paid" },
+    /// });
+    /// let app = Builder::new()
+    ///     .function(Function::new("paid", paid))
+    ///     .declared(Some(&declared))
+    ///     .build()
+    ///     .unwrap();
+    /// assert!(app.source("payments").unwrap().scheme().is_signed());
+    /// ```
+    #[must_use]
+    pub fn declared(mut self, sources: Option<&Value>) -> Self {
+        if let Some(sources) = sources {
+            let (sources, problems) = declared::sources(sources);
+            self.sources.extend(sources);
+            self.problems.extend(problems);
+        }
+        self
+    }
+
     /// Checks everything.
     ///
     /// # Errors
     /// Every problem at once, so that one start is enough to see them all.
     pub fn build(self) -> Result<App<F>, Vec<ConfigProblem>> {
-        let mut problems = Vec::new();
+        let mut problems = self.problems;
         let mut functions = BTreeMap::new();
         for function in self.functions {
             let name = function.name().to_owned();
@@ -162,30 +192,6 @@ impl<F: Named> App<F> {
     /// All sources, by name.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.sources.values()
-    }
-
-    /// The secrets of a source, looked up by name.
-    ///
-    /// # Errors
-    /// One of them is not set, empty or has white space around it. The delivery must then be
-    /// refused: going on with fewer secrets, or none, would open the door.
-    pub fn secrets(
-        &self,
-        source: &Source,
-        lookup: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Vec<Secret>, ConfigProblem> {
-        let place = || format!("source {}", source.name());
-        source
-            .secret_names()
-            .iter()
-            .map(|name| {
-                let text = lookup(name).ok_or_else(|| {
-                    ConfigProblem::new(place(), format!("secret {name} is not set"))
-                })?;
-                Secret::new(&text)
-                    .map_err(|fault| ConfigProblem::new(place(), format!("secret {name} {fault}")))
-            })
-            .collect()
     }
 }
 

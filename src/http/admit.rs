@@ -69,25 +69,6 @@ pub struct Admitted {
     pub respond_within_ms: u64,
 }
 
-/// Checks of the head of a webhook: the source exists, and nothing is too large as far as is known.
-///
-/// # Errors
-/// 404, 413, 431.
-pub fn check_hook<'a, F: Named>(
-    app: &'a App<F>,
-    source: &str,
-    delivery: &Delivery<'_>,
-) -> Result<&'a Source, Problem> {
-    let source = app
-        .source(source)
-        .ok_or_else(|| Problem::new(Code::NotFound, "No source has this name."))?;
-    fits(
-        delivery,
-        &keep_input(delivery.headers, source.kept_headers()),
-    )?;
-    Ok(source)
-}
-
 /// Checks of the head of a call: the function exists, and nothing is too large as far as is known.
 ///
 /// # Errors
@@ -102,71 +83,6 @@ pub fn check_call<'a, F: Named>(
         .ok_or_else(|| Problem::new(Code::NotFound, "No function has this name."))?;
     fits(delivery, &kept_of_call(delivery.headers))?;
     Ok(function)
-}
-
-/// Decides about a webhook. `lookup` gives the value of a secret by its name.
-///
-/// # Errors
-/// The first check that fails, as a problem to answer with. Its `reason` is for the log.
-///
-/// ```
-/// use onceward::config::{Builder, Source};
-/// use onceward::function::{Ctx, Function};
-/// use onceward::http::admit::{Delivery, admit_hook};
-/// use onceward::types::{Failure, Headers};
-///
-/// async fn greet(_: Ctx, name: String) -> Result<String, Failure> { Ok(name) }
-/// let app = Builder::new()
-///     .function(Function::new("greet", greet))
-///     .source(Source::generic("inbox").runs("greet"))
-///     .build()
-///     .unwrap();
-/// let headers: Headers = [("Idempotency-Key", "\"k1\"")].into_iter().collect();
-/// let delivery = Delivery { method: "POST", target: "/hooks/inbox", headers: &headers };
-/// let admitted = admit_hook(&app, "inbox", &delivery, b"{}".to_vec(), &|_| None).unwrap();
-/// assert_eq!(admitted.key.key, "k1");
-/// ```
-pub fn admit_hook<F: Named>(
-    app: &App<F>,
-    source: &str,
-    delivery: &Delivery<'_>,
-    body: Vec<u8>,
-    lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<Admitted, Problem> {
-    let source = check_hook(app, source, delivery)?;
-    body_fits(body.len())?;
-    let secrets = app
-        .secrets(source, lookup)
-        .map_err(|problem| misconfigured(problem.to_string()))?;
-    source
-        .scheme()
-        .verify(delivery.headers, &body, &secrets)
-        .map_err(|refusal| {
-            Problem::bad_signature(format!("source {}: {refusal}", source.name()))
-        })?;
-    let key = key_of(source.key_rules(), delivery.headers)?;
-    // The builder has checked that it exists.
-    let function = app
-        .function(source.function())
-        .ok_or_else(|| misconfigured(format!("source {} runs no known function", source.name())))?;
-    Ok(Admitted {
-        key: TaskKey::new(TaskKind::Source, source.name(), source.tenant_label(), &key),
-        function: source.function().to_owned(),
-        fingerprint: source
-            .fingerprint_mode()
-            .of(delivery.method, delivery.target, &body),
-        input: Input {
-            headers: keep_input(delivery.headers, source.kept_headers()),
-            body,
-        },
-        prefer: Prefer::read(delivery.headers),
-        mode: Mode::Webhook {
-            own_5xx: source.passes_5xx(),
-        },
-        respond_within_ms: source
-            .own_respond_within_ms()
-            .unwrap_or(function.policy().respond_within_ms),
-    })
 }
 
 /// Decides about a call of a function.

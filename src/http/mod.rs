@@ -4,7 +4,8 @@
 //! | file | decides |
 //! |---|---|
 //! | `route` | which route a request means, from one table |
-//! | `admit` | whether a delivery may begin or join a task, in the order of checks of the contract |
+//! | `admit`, `hook` | whether a call or a webhook may begin or join a task, in the order of checks of the contract |
+//! | `split` | a delivery with many events |
 //! | `auth` | whose bearer token it is |
 //! | `prefer` | what the client prefers (RFC 7240) |
 //! | `headers` | which fields are stored with a task or an answer |
@@ -25,6 +26,7 @@ pub mod code;
 pub mod document;
 mod frame;
 pub mod headers;
+pub mod hook;
 pub mod journal;
 pub mod object_call;
 pub mod prefer;
@@ -35,6 +37,7 @@ pub mod route;
 mod sample;
 pub mod seal;
 pub mod signal;
+pub mod split;
 pub mod steer;
 pub mod target;
 pub mod waiting;

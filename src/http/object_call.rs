@@ -94,6 +94,15 @@ pub enum Ask {
     Delete,
     /// Look at yourself.
     Poke,
+    /// Which key do these signed bytes belong to? The object is not a task's: it is named by the bytes, and
+    /// keeps nothing but the key that came with them first.
+    Owner {
+        /// The key that they came with now.
+        key: String,
+        /// How long the first one counts, from its arrival.
+        #[serde(default)]
+        window_ms: u64,
+    },
 }
 
 impl Ask {
@@ -115,6 +124,7 @@ impl Ask {
             Self::Undo { .. } => "undo",
             Self::Delete => "delete",
             Self::Poke => "poke",
+            Self::Owner { .. } => "owner",
         }
     }
 
@@ -140,7 +150,7 @@ impl Ask {
             Self::Undo { op } => Event::Undo { op },
             Self::Delete => Event::Delete,
             Self::Poke => Event::Poke,
-            Self::Look { .. } | Self::Journal { .. } => return None,
+            Self::Look { .. } | Self::Journal { .. } | Self::Owner { .. } => return None,
         })
     }
 }
@@ -167,6 +177,7 @@ impl Call {
             | Ask::Abandon { .. }
             | Ask::Undo { .. }
             | Ask::Delete
+            | Ask::Owner { .. }
             | Ask::Poke => Vec::new(),
         };
         Frame::of(self, blobs)
@@ -217,6 +228,7 @@ impl Call {
             | Ask::Abandon { .. }
             | Ask::Undo { .. }
             | Ask::Delete
+            | Ask::Owner { .. }
             | Ask::Poke => {}
         }
         Ok(call)
@@ -314,6 +326,11 @@ pub enum Told {
         #[serde(default)]
         generation: u64,
     },
+    /// The key that the signed bytes came with first.
+    Owner {
+        /// That key.
+        key: String,
+    },
     /// No such task.
     NotFound,
     /// Carried out.
@@ -342,6 +359,7 @@ impl Told {
             Self::Ended(_) => "ended",
             Self::Planned(_) => "planned",
             Self::NoSuchStep => "no_such_step",
+            Self::Owner { .. } => "owner",
             Self::NotFound => "not_found",
             Self::Done => "done",
             Self::Unavailable(_) => "unavailable",
