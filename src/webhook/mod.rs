@@ -2,6 +2,7 @@
 
 pub mod ack;
 mod decode;
+pub mod explain;
 pub mod fingerprint;
 pub mod handshake;
 pub mod key;
