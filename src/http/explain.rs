@@ -10,7 +10,8 @@ use crate::limits::MAX_BODY_BYTES;
 use crate::types::time::rfc3339;
 use crate::types::{Answer, Headers};
 use crate::webhook::explain::{self, Hints, SecretAt};
-use crate::webhook::{Arrival, Scheme};
+use crate::webhook::pointer::escaped;
+use crate::webhook::{self, Arrival, Scheme};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -67,8 +68,8 @@ impl Described {
     /// assert_eq!(wrong.errors[1].pointer, "/bdy");
     /// ```
     pub fn read(body: &[u8]) -> Result<Self, Problem> {
-        let members: Value = serde_json::from_slice(body)
-            .map_err(|e| invalid(format!("The body is not JSON: {e}")))?;
+        let members = webhook::json::read(body)
+            .map_err(|fault| invalid(format!("The description can't be read: {fault}.")))?;
         let Value::Object(members) = members else {
             return Err(invalid(
                 "The body must be an object like {\"headers\": {…}, \"body\": \"…\"}.".to_owned(),
@@ -138,7 +139,7 @@ impl Reader {
             ),
         };
         if let Err(wanted) = read {
-            self.complain(format!("/{}", escaped(name)), wanted);
+            self.complain(format!("/{}", part(name)), wanted);
         }
     }
 
@@ -186,7 +187,7 @@ impl Reader {
         let pairs: Vec<(String, String, Value)> = match fields {
             Value::Object(map) => map
                 .into_iter()
-                .map(|(name, value)| (format!("/headers/{}", escaped(&name)), name, value))
+                .map(|(name, value)| (format!("/headers/{}", part(&name)), name, value))
                 .collect(),
             Value::Array(list) => {
                 let mut pairs = Vec::new();
@@ -250,10 +251,9 @@ impl Reader {
     }
 }
 
-/// A name as part of a JSON pointer (RFC 6901), cut where it is no name any more.
-fn escaped(name: &str) -> String {
-    let name: String = name.chars().take(100).collect();
-    name.replace('~', "~0").replace('/', "~1")
+/// A name as part of a JSON pointer, cut where it is no name any more.
+fn part(name: &str) -> String {
+    escaped(&name.chars().take(100).collect::<String>())
 }
 
 /// The answer: 200 with the explanation, whether the signature holds or not.

@@ -32,7 +32,7 @@ pub(super) fn forms(body: &[u8]) -> Vec<Form> {
     lines(body, &mut add);
     let text = std::str::from_utf8(body).ok();
     if body.len() <= MAX_PARSED {
-        if let Ok(value) = serde_json::from_slice::<Value>(body) {
+        if let Ok(value) = crate::webhook::json::read(body) {
             json(&value, &mut add);
         }
         if let Some(text) = text {
