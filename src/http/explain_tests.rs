@@ -197,3 +197,61 @@ fn paths_of_urls_are_taken_as_written() {
         assert_eq!(path_and_query(url), path);
     }
 }
+
+/// The examples of the page, with these secrets. Each request is followed by its answer.
+#[test]
+fn the_page_shows_what_is_answered() {
+    let page = include_str!("../../docs/explain.md");
+    let blocks: Vec<&str> = page
+        .split("```json\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("\n```").next())
+        .collect();
+    let [first, first_answer, second, second_answer] = blocks[..] else {
+        panic!("wanted two requests, each with its answer: {blocks:?}");
+    };
+    let [current, previous] = ["c2VjcmV0IG9mIHRoZSBwYWdl", "cHJldmlvdXMgb2YgdGhlIHBhZ2U="]
+        .map(|text| ["wh", "sec_", text].concat());
+    let at = |name, text, expired| SecretAt {
+        name,
+        text,
+        expired,
+    };
+    let github = Scheme::github();
+    let standard = Scheme::StandardWebhooks {
+        tolerance_s: Some(300),
+    };
+    for (name, scheme, secrets, request, answer) in [
+        (
+            "github",
+            &github,
+            &[at("GITHUB_WEBHOOK_SECRET", "a secret of the page", false)][..],
+            first,
+            first_answer,
+        ),
+        (
+            "billing",
+            &standard,
+            &[
+                at("BILLING_SECRET", &current, false),
+                at("BILLING_SECRET_OLD", &previous, true),
+            ],
+            second,
+            second_answer,
+        ),
+    ] {
+        let subject = Subject {
+            name,
+            scheme,
+            secrets,
+            public_url: None,
+        };
+        let given = explain(&subject, request.as_bytes(), NOW_MS).expect("an answer");
+        let given: Value = serde_json::from_slice(&given.body).expect("JSON");
+        let shown = serde_json::to_string_pretty(&given).expect("JSON");
+        assert_eq!(
+            answer, shown,
+            "docs/explain.md is out of date; it should say\n{shown}\n"
+        );
+    }
+}
