@@ -56,6 +56,7 @@ impl<'a> Case<'a> {
                 Err(fault) => case.facts.push(Fact::SecretFaulty {
                     secret: named(index, at),
                     fault,
+                    live: !at.expired,
                 }),
             }
         }
@@ -79,13 +80,18 @@ impl<'a> Case<'a> {
         let refusal = match self.scheme.verify(self.arrival, &live) {
             Ok(proof) => {
                 self.matched = proof.secret.and_then(|place| live_of.get(place).copied());
+                let blocked = self.is_blocked();
                 self.proven.push(Fact::Holds);
-                return Verdict::Accepted;
+                return if blocked {
+                    Verdict::Closed
+                } else {
+                    Verdict::Accepted
+                };
             }
             Err(refusal) => refusal,
         };
-        let closed = refusal == Refusal::NoSecret;
-        if closed {
+        let closed = refusal == Refusal::NoSecret || self.is_blocked();
+        if refusal == Refusal::NoSecret {
             self.facts.push(Fact::Closed);
         }
         self.look(&refusal);
@@ -103,6 +109,12 @@ impl<'a> Case<'a> {
         } else {
             Verdict::Refused
         }
+    }
+
+    /// One secret that can't be read, and no delivery of the source is taken.
+    fn is_blocked(&self) -> bool {
+        let mut facts = self.facts.iter();
+        facts.any(|fact| matches!(fact, Fact::SecretFaulty { live: true, .. }))
     }
 
     /// What can be seen without trying anything.

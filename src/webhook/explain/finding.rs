@@ -21,24 +21,65 @@ pub(super) enum Fact {
     Holds,
     Unsigned,
     Closed,
-    SecretFaulty { secret: String, fault: SecretFault },
-    SecretExpired { secret: String },
-    SecretForm { secret: String, how: String },
-    HeaderMissing { name: String },
-    HeaderRepeated { name: String },
-    HeaderMalformed { name: String, why: &'static str },
-    HeaderForm { name: String, how: &'static str },
-    HeaderRenamed { name: String },
-    OtherProvider { title: &'static str },
-    OtherHeaders { titles: Vec<&'static str> },
-    TooOld { by_s: u64, tolerance_s: Option<u64> },
-    FromFuture { by_s: u64, tolerance_s: Option<u64> },
-    BodyForm { how: String },
-    BodyLength { got: usize, wanted: usize },
+    SecretFaulty {
+        secret: String,
+        fault: SecretFault,
+        live: bool,
+    },
+    SecretExpired {
+        secret: String,
+    },
+    SecretForm {
+        secret: String,
+        how: String,
+    },
+    HeaderMissing {
+        name: String,
+    },
+    HeaderRepeated {
+        name: String,
+    },
+    HeaderMalformed {
+        name: String,
+        why: &'static str,
+    },
+    HeaderForm {
+        name: String,
+        how: &'static str,
+    },
+    HeaderRenamed {
+        name: String,
+    },
+    OtherProvider {
+        title: &'static str,
+    },
+    OtherHeaders {
+        titles: Vec<&'static str>,
+    },
+    TooOld {
+        by_s: u64,
+        tolerance_s: Option<u64>,
+    },
+    FromFuture {
+        by_s: u64,
+        tolerance_s: Option<u64>,
+    },
+    BodyForm {
+        how: String,
+    },
+    BodyLength {
+        got: usize,
+        wanted: usize,
+    },
     BodyEncoded,
     UrlMissing,
-    UrlForm { how: &'static str },
-    NoMatch { secrets: usize, tried: u32 },
+    UrlForm {
+        how: &'static str,
+    },
+    NoMatch {
+        secrets: usize,
+        tried: u32,
+    },
     Cut,
 }
 
@@ -80,8 +121,17 @@ impl Fact {
             Self::Closed => {
                 "This source has no secret that can be used, so every delivery is refused.".into()
             }
-            Self::SecretFaulty { secret, fault } => {
-                format!("Secret {secret} can't be used: it {fault}.")
+            Self::SecretFaulty {
+                secret,
+                fault,
+                live,
+            } => {
+                let so = if *live {
+                    " Every delivery to this source is refused until it can (500 misconfigured)."
+                } else {
+                    ""
+                };
+                format!("Secret {secret} can't be used: it {fault}.{so}")
             }
             Self::SecretExpired { secret } => {
                 format!("The signature holds with secret {secret}, which has expired.")
@@ -109,11 +159,11 @@ impl Fact {
             ),
             Self::TooOld { by_s, tolerance_s } => {
                 let limit = limit(tolerance_s);
-                format!("It was signed {by_s} s before it is looked at{limit}.")
+                format!("By its timestamp it was signed {by_s} s before it came{limit}.")
             }
             Self::FromFuture { by_s, tolerance_s } => {
                 let limit = limit(tolerance_s);
-                format!("It was signed {by_s} s after it is looked at{limit}.")
+                format!("By its timestamp it was signed {by_s} s after it came{limit}.")
             }
             Self::BodyForm { how } => format!("The signature holds for the body {how}."),
             Self::BodyLength { got, wanted } => {

@@ -59,7 +59,8 @@ pub enum Verdict {
     Accepted,
     /// Its signature does not hold; 401.
     Refused,
-    /// The source has no secret to check signatures with; every delivery gets a 401.
+    /// The source can't check signatures, as a secret is missing or can't be read; every delivery is
+    /// refused, with 500 `misconfigured` or 401.
     Closed,
     /// The source checks no signature.
     Unsigned,

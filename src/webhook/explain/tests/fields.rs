@@ -8,14 +8,16 @@ fn clocks_that_differ_are_told_in_seconds() {
         let headers = sender.headers(BODY, "1699999000", SECRET, URL);
         let found = look(&sender.scheme, &headers, BODY, &[secret(SECRET)]);
         assert_eq!(found.verdict, Verdict::Refused);
-        let says = "It was signed 1000 s before it is looked at; at most 300 s are accepted.";
+        let says =
+            "By its timestamp it was signed 1000 s before it came; at most 300 s are accepted.";
         assert_eq!(first(&found), ("too_old", says), "{}", sender.name);
         assert_eq!((found.skew_s, found.explained), (Some(1_000), true));
         assert_eq!(found.secret.map(|s| s.index), Some(0));
 
         let headers = sender.headers(BODY, "1700000301", SECRET, URL);
         let found = look(&sender.scheme, &headers, BODY, &[secret(SECRET)]);
-        let says = "It was signed 301 s after it is looked at; at most 300 s are accepted.";
+        let says =
+            "By its timestamp it was signed 301 s after it came; at most 300 s are accepted.";
         assert_eq!(first(&found), ("from_future", says), "{}", sender.name);
         assert_eq!(found.skew_s, Some(-301));
 

@@ -195,3 +195,34 @@ fn a_secret_is_not_shown_by_debug() {
     );
     assert!(Secret::new("SEC-1").is_ok());
 }
+
+#[test]
+fn one_faulty_secret_blocks_the_source_unless_it_has_expired() {
+    for sender in senders() {
+        let faulty = secret(" ");
+        let found = look(
+            &sender.scheme,
+            &sender.signed(),
+            BODY,
+            &[secret(SECRET), faulty],
+        );
+        assert_eq!(found.verdict, Verdict::Closed, "{}", sender.name);
+        assert_eq!(codes(&found), ["holds", "secret_faulty"]);
+        assert!(found.findings[1].says.contains("misconfigured"));
+        let other = sender.headers(BODY, NOW, "b3RoZXItb3RoZXItb3RoZXI=", URL);
+        let found = look(&sender.scheme, &other, BODY, &[secret(SECRET), faulty]);
+        assert_eq!(found.verdict, Verdict::Closed);
+        let expired = SecretAt {
+            expired: true,
+            ..faulty
+        };
+        let found = look(
+            &sender.scheme,
+            &sender.signed(),
+            BODY,
+            &[secret(SECRET), expired],
+        );
+        assert_eq!(found.verdict, Verdict::Accepted);
+        assert!(!found.findings[1].says.contains("misconfigured"));
+    }
+}
