@@ -14,6 +14,7 @@
 //! | `document`, `waiting` | the task as JSON |
 //! | `object_call`, `frame` | how Worker and object talk to each other |
 //! | `target` | which addresses a function may call |
+//! | `explain` | why the signature of a delivery does not hold |
 //! | `signal` | whether a signal may be sent, and what it says |
 //! | `steer` | what an operator asks for, and what the answer is |
 //! | `journal` | the records of a task as JSON |
@@ -26,6 +27,7 @@ pub mod auth;
 pub mod body;
 pub mod code;
 pub mod document;
+pub mod explain;
 mod frame;
 pub mod headers;
 pub mod hook;

@@ -5,6 +5,7 @@ pub mod canonical;
 mod composite;
 mod decode;
 pub mod document;
+pub mod explain;
 pub mod fingerprint;
 pub mod handshake;
 pub mod json;
