@@ -16,14 +16,22 @@
 //! ```
 
 mod app;
+mod declared;
 mod gateway;
 mod problem;
+mod rate;
+mod secret;
 mod source;
+mod source_check;
+mod tenant;
 
 pub use app::{App, Builder, Functions};
 pub use gateway::{ForwardKey, Gateway, METHODS, OriginHeader, WhenUnknown};
 pub use problem::ConfigProblem;
+pub use rate::{Per, RateLimit};
+pub use secret::SecretName;
 pub use source::Source;
+pub use tenant::Tenant;
 
 use crate::function::Function;
 use crate::types::Policy;

@@ -11,11 +11,19 @@ fn id() -> TaskId {
 fn sample(pattern: &str) -> String {
     pattern
         .replace("{source}", "github")
+        .replace("{tenant}", "acme")
         .replace("/signals/{name}", "/signals/Approval.2")
         .replace("{name}", "order-sync_2")
         .replace("{path*}", "charges//1")
         .replace("{id}", &id().to_string())
         .replace("{code}", "key_reused")
+}
+
+fn proxy(tail: &str) -> Route {
+    Route::Proxy {
+        name: "order-sync_2".into(),
+        tail: tail.into(),
+    }
 }
 
 fn status(method: &str, path: &str) -> (u16, Option<String>) {
@@ -43,27 +51,21 @@ fn every_entry_is_reached() {
         ),
         (
             "POST",
+            "/hooks/github/acme",
+            Route::TenantHook {
+                source: "github".into(),
+                tenant: "acme".into(),
+            },
+        ),
+        (
+            "POST",
             "/v1/functions/order-sync_2",
             Route::Call {
                 name: "order-sync_2".into(),
             },
         ),
-        (
-            "*",
-            "/proxy/order-sync_2",
-            Route::Proxy {
-                name: "order-sync_2".into(),
-                tail: String::new(),
-            },
-        ),
-        (
-            "*",
-            "/proxy/order-sync_2/charges//1",
-            Route::Proxy {
-                name: "order-sync_2".into(),
-                tail: "/charges//1".into(),
-            },
-        ),
+        ("*", "/proxy/order-sync_2", proxy("")),
+        ("*", "/proxy/order-sync_2/charges//1", proxy("/charges//1")),
         ("GET", "/v1/tasks", Route::ListTasks),
         (
             "GET",
@@ -135,7 +137,7 @@ fn only_hooks_health_and_pages_are_open() {
             "/healthz" | "/errors/{code}" => Access::Public,
             // Numbers without a secret, and in a lab build only.
             "/lab/faults" | "/lab/counters" if entry.method == "GET" => Access::Public,
-            "/hooks/{source}" => Access::Signature,
+            "/hooks/{source}" | "/hooks/{source}/{tenant}" => Access::Signature,
             "/internal/continue" => Access::Ticket,
             "/v1/functions/{name}" | "/proxy/{name}" | "/proxy/{name}/{path*}" => {
                 Access::Token(Scope::Invoke)

@@ -1,13 +1,9 @@
 //! The Worker that this repository deploys: its configuration and the two event handlers.
 
-use super::{App, scheduled_tick, serve};
+use super::{App, GATEWAYS, SOURCES, scheduled_tick, serve, variable};
 use crate::config::{Builder, ConfigProblem, Source};
-#[cfg(feature = "lab")]
-use crate::config::{ForwardKey, Gateway};
 use crate::function::Function;
 use crate::functions;
-#[cfg(feature = "lab")]
-use crate::types::Policy;
 use std::cell::OnceCell;
 use std::rc::Rc;
 use worker::{Context, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, event};
@@ -23,48 +19,25 @@ fn configuration(env: &Env) -> std::result::Result<App, Vec<ConfigProblem>> {
                 .secret("GITHUB_WEBHOOK_SECRET")
                 .runs("github-event"),
         )
-        .source(Source::generic("inbox").runs("inbox"));
+        .source(Source::generic("inbox").runs("inbox"))
+        .declared(variable(env, SOURCES).as_ref())
+        .declared_gateways(variable(env, GATEWAYS).as_ref());
     #[cfg(feature = "lab")]
-    let builder = lab_gateways(env)
+    let builder = super::lab::sources()
         .into_iter()
-        .fold(builder, Builder::gateway)
-        .source(Source::generic("lab").runs("lab"));
-    #[cfg(not(feature = "lab"))]
-    let _ = env;
+        .fold(builder, Builder::source);
+    #[cfg(feature = "lab")]
+    let builder = super::lab::gateways(env)
+        .into_iter()
+        .fold(builder, Builder::gateway);
     builder.build()
 }
 
-/// Gateways of each kind to the service that tests run: its address is `ONCEWARD_LAB_ORIGIN`. Their
-/// leases are short, so that a crash is soon noticed.
-#[cfg(feature = "lab")]
-fn lab_gateways(env: &Env) -> Vec<Gateway> {
-    let Ok(origin) = env.var("ONCEWARD_LAB_ORIGIN") else {
-        return Vec::new();
-    };
-    let origin = origin.to_string();
-    let policy = Policy {
-        slice_cut_ms: 4_000,
-        slice_budget_ms: 3_000,
-        lease_ms: 6_000,
-        ..Policy::default()
-    };
-    let to = |name: &str, base: &str| {
-        Gateway::to(name, &format!("{origin}{base}"))
-            .policy_of(policy.clone())
-            .timeout_ms(1_500)
-            .respond_within_ms(1_000)
-    };
-    vec![
-        to("lab", "").forward_headers(&["X-Shop"]),
-        to("lab-keys", "").honours_keys().retry_on(&[503]),
-        to("lab-passed", "").forward_key(ForwardKey::Passed),
-        to("lab-base", "/echo").origin_header("authorization", "LAB_ORIGIN_KEY", "Bearer "),
-        to("lab-closed", "").origin_header("authorization", "LAB_UNSET_KEY", "Bearer "),
-    ]
-}
+/// Made at the first request of an instance: variables stay the same for as long as it lives.
+type Configured = Rc<std::result::Result<App, Vec<ConfigProblem>>>;
 
 thread_local! {
-    static APP: OnceCell<Rc<std::result::Result<App, Vec<ConfigProblem>>>> = const { OnceCell::new() };
+    static APP: OnceCell<Configured> = const { OnceCell::new() };
 }
 
 #[event(fetch)]

@@ -21,6 +21,7 @@
 
 mod api;
 mod ask;
+mod batch;
 mod children;
 mod cron;
 mod debts;
@@ -31,7 +32,9 @@ mod gateway;
 mod go_on;
 mod host;
 mod ingress;
+mod line;
 mod object;
+mod owner;
 mod ports;
 mod serve;
 mod slice;

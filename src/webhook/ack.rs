@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-/// An answer for Twilio that does nothing (twilio.com/docs, TwiML for messages and for calls).
+/// An answer for Twilio that does nothing (twilio.com/docs, `TwiML` for messages and for calls).
 const TWIML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#;
 
 /// What a provider gets where the contract gives a 202 or a task document.
@@ -36,7 +36,7 @@ pub enum Ack {
     /// As `Empty200`: Slack shows the body of an answer to a slash command. What has ended is not to be
     /// sent again (docs.slack.dev, Events API, `X-Slack-No-Retry`).
     Slack,
-    /// 200 with TwiML that does nothing: Twilio reads the answer as commands for the call or message.
+    /// 200 with `TwiML` that does nothing: Twilio reads the answer as commands for the call or message.
     TwiML,
     /// Discord's interactions (docs.discord.com, Receiving and Responding): an answer later is announced;
     /// webhook events get a 204.
@@ -163,7 +163,7 @@ struct DiscordBody {
 fn deferred(arrival_body: &[u8], ended: bool) -> Option<Value> {
     const AUTOCOMPLETE: u64 = 4;
     const COMPONENT: u64 = 3;
-    let read: DiscordBody = serde_json::from_slice(arrival_body).ok()?;
+    let read: DiscordBody = super::json::read_as(arrival_body).ok()?;
     match read.r#type {
         _ if read.event.is_some() => None,
         // Cannot be deferred: no choices now.

@@ -1,7 +1,6 @@
 //! What each style makes of the two answers that it dresses, and what it leaves alone.
 
 use super::*;
-use crate::types::Headers;
 
 fn answer(status: u16) -> Answer {
     let mut answer = Answer::json(status, &json!({ "state": "running" }));

@@ -43,6 +43,7 @@ const REFUSED: &[Code] = &[
     Code::Unauthorized,
     Code::NotFound,
     Code::BodyTooLarge,
+    Code::UnsupportedEncoding,
     Code::HeadersTooLarge,
     Code::KeyReused,
     Code::Unavailable,
@@ -92,7 +93,7 @@ fn declared(route: &Route) -> Declared {
         own: false,
     };
     match route {
-        Route::Hook { .. } => Declared {
+        Route::Hook { .. } | Route::TenantHook { .. } => Declared {
             good: &[200, 202],
             codes: REFUSED,
             own: true,
@@ -174,12 +175,11 @@ fn server(shot: &Shot, answer: &Answer) -> Result<By, String> {
 /// The path as the Worker sees it.
 fn path(shot: &Shot) -> Option<String> {
     // As it was sent: nothing is decoded or cleaned, on either side.
-    let whole = match shot.target.starts_with('/') {
-        true => &shot.target[..],
-        false => {
-            let (_, rest) = shot.target.split_once("://")?;
-            &rest[rest.find(['/', '?', '#'])?..]
-        }
+    let whole = if shot.target.starts_with('/') {
+        &shot.target[..]
+    } else {
+        let (_, rest) = shot.target.split_once("://")?;
+        &rest[rest.find(['/', '?', '#'])?..]
     };
     whole.split(['?', '#']).next().map(str::to_owned)
 }

@@ -341,9 +341,12 @@ fn crashes_everywhere_send_once_where_the_origin_knows_no_keys() {
         let times = actions.iter().filter(|a| **a == action).count();
         for nth in 1..=times {
             for after in [false, true] {
-                let bench = run(&unsure, |bench| match after {
-                    false => bench.crash_before(action, nth),
-                    true => bench.crash_after(action, nth),
+                let bench = run(&unsure, |bench| {
+                    if after {
+                        bench.crash_after(action, nth)
+                    } else {
+                        bench.crash_before(action, nth)
+                    }
                 });
                 assert!(bench.requests().len() <= 1, "{action:?} {nth} {after}");
                 let answer = bench.answer("k").expect("an end");

@@ -156,7 +156,8 @@ fn what_is_passed_through_has_no_task() {
         let (shared, told) = (Rc::clone(&world), Rc::clone(&told));
         let job = async move {
             let answer = workers::request(&shared, "through", request("known", method), None);
-            told.borrow_mut().extend(answer.await);
+            let answer = answer.await;
+            told.borrow_mut().extend(answer);
         };
         world
             .exec
@@ -177,9 +178,8 @@ fn what_is_passed_through_has_no_task() {
     let mut slow = request("known", "GET");
     slow.target = "/proxy/known/shop/20000/x".into();
     let job = async move {
-        shared
-            .borrow_mut()
-            .extend(workers::request(&late, "through", slow, None).await);
+        let answer = workers::request(&late, "through", slow, None).await;
+        shared.borrow_mut().extend(answer);
     };
     world
         .exec
