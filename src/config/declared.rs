@@ -2,9 +2,8 @@
 //! `ONCEWARD_SOURCES`, as `[vars.ONCEWARD_SOURCES.NAME]` in `wrangler.toml`. `docs/sources.md` describes it.
 
 use super::secret::SecretSpec;
-use super::{ConfigProblem, RateLimit, Source, Tenant};
+use super::{ConfigProblem, Gateway, RateLimit, Source, Tenant};
 use crate::http::body::Rule;
-use crate::types::time::parse_duration_ms;
 use crate::webhook::{FingerprintMode, KeyRule, Pointer, Split, packs};
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,8 +26,8 @@ struct SourceSpec {
     keep_headers: Option<Vec<String>>,
     #[serde(default)]
     own_5xx: bool,
-    respond_within: Option<String>,
-    dedup_signed: Option<String>,
+    respond_within_ms: Option<u64>,
+    dedup_signed_ms: Option<u64>,
     rate_limit: Option<RateLimit>,
     split: Option<SplitSpec>,
 }
@@ -108,6 +107,35 @@ pub(super) fn sources(declared: &Value) -> (Vec<Source>, Vec<ConfigProblem>) {
     (sources, problems)
 }
 
+/// Reads all gateways that are declared. Their names stand before their tables, as those of sources do.
+pub(super) fn gateways(declared: &Value) -> (Vec<Gateway>, Vec<ConfigProblem>) {
+    let (mut gateways, mut problems) = (Vec::new(), Vec::new());
+    let Value::Object(entries) = declared else {
+        let problem =
+            "wanted a table of gateways by name, as [vars.ONCEWARD_GATEWAYS.NAME] in wrangler.toml";
+        return (
+            gateways,
+            vec![ConfigProblem::new("ONCEWARD_GATEWAYS", problem)],
+        );
+    };
+    for (name, entry) in entries {
+        let mut entry = entry.clone();
+        if let Value::Object(fields) = &mut entry {
+            fields.insert("name".to_owned(), name.as_str().into());
+        }
+        match Gateway::deserialize(&entry) {
+            Ok(gateway) => gateways.push(gateway),
+            Err(error) => {
+                problems.push(ConfigProblem::new(
+                    format!("gateway {name}"),
+                    error.to_string(),
+                ));
+            }
+        }
+    }
+    (gateways, problems)
+}
+
 /// Collects what is wrong and goes on.
 struct Faults(Vec<String>);
 
@@ -153,18 +181,11 @@ fn source(name: &str, spec: SourceSpec) -> Result<Source, Vec<String>> {
     {
         source = source.split(Some(split));
     }
-    for (field, text, set) in [
-        (
-            "respond_within",
-            spec.respond_within,
-            Source::respond_within_ms as fn(Source, u64) -> Source,
-        ),
-        ("dedup_signed", spec.dedup_signed, Source::dedup_signed_ms),
-    ] {
-        let ms = text.map(|text| parse_duration_ms(&text).map_err(|why| format!("{field}: {why}")));
-        if let Some(ms) = ms.and_then(|ms| faults.take(ms)) {
-            source = set(source, ms);
-        }
+    if let Some(ms) = spec.respond_within_ms {
+        source = source.respond_within_ms(ms);
+    }
+    if let Some(ms) = spec.dedup_signed_ms {
+        source = source.dedup_signed_ms(ms);
     }
     source = plain(
         source,

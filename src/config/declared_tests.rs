@@ -28,8 +28,8 @@ fn everything_that_can_be_said_is_heard() {
         "accepts": ["application/JSON"],
         "keep_headers": ["X-One"],
         "own_5xx": true,
-        "respond_within": "1s",
-        "dedup_signed": "2d",
+        "respond_within_ms": 1_000,
+        "dedup_signed_ms": 172_800_000_u64,
         "rate_limit": { "binding": "LIMIT", "per": "source", "retry_after_s": 10 },
         "split": { "items": "", "key": "/id" },
     }))
@@ -124,8 +124,7 @@ fn every_fault_is_named_with_its_source() {
         (json!(7), &["invalid type"]),
         (
             json!({
-                "runs": "f", "key": "X-Id", "fingerprint": "sha", "tenant": "body:x", "respond_within": "2500",
-                "dedup_signed": "-1s", "secrets": [{ "name": "OLD", "until": "2027" }],
+                "runs": "f", "key": "X-Id", "fingerprint": "sha", "tenant": "body:x", "secrets": [{ "name": "OLD", "until": "2027" }],
                 "split": { "items": "x", "key": "/id" },
             }),
             &[
@@ -134,8 +133,6 @@ fn every_fault_is_named_with_its_source() {
                 "fingerprint \"sha\": wanted raw",
                 "tenant \"body:x\"",
                 "pointer \"x\"",
-                "respond_within: \"2500\" is not a duration",
-                "dedup_signed: \"-1s\" is not a duration",
             ],
         ),
     ] {
@@ -152,5 +149,30 @@ fn every_fault_is_named_with_its_source() {
         problems[0]
             .to_string()
             .contains("[vars.ONCEWARD_SOURCES.NAME]")
+    );
+}
+
+#[test]
+fn gateways_are_declared_by_name() {
+    let declared = json!({ "pay": { "origin": "https://api.example.com" }, "off": { "orign": "x" }, "bad": 7 });
+    let (good, problems) = gateways(&declared);
+    assert_eq!(good, [Gateway::to("pay", "https://api.example.com")]);
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert!(
+        texts
+            .iter()
+            .any(|t| t.starts_with("gateway off: unknown field `orign`")),
+        "{texts:?}"
+    );
+    assert!(
+        texts
+            .iter()
+            .any(|t| t.starts_with("gateway bad: invalid type")),
+        "{texts:?}"
+    );
+    assert!(
+        gateways(&json!([])).1[0]
+            .to_string()
+            .contains("[vars.ONCEWARD_GATEWAYS.NAME]")
     );
 }

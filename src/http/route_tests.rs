@@ -14,6 +14,7 @@ fn sample(pattern: &str) -> String {
         .replace("{tenant}", "acme")
         .replace("/signals/{name}", "/signals/Approval.2")
         .replace("{name}", "order-sync_2")
+        .replace("{path*}", "charges//1")
         .replace("{id}", &id().to_string())
         .replace("{code}", "key_reused")
 }
@@ -31,19 +32,20 @@ fn status(method: &str, path: &str) -> (u16, Option<String>) {
     }
 }
 
-#[test]
-fn every_entry_is_reached() {
-    let want = [
+/// One address of each entry, and what it means.
+#[allow(clippy::too_many_lines)] // one line each
+fn reached() -> Vec<(&'static str, String, Route)> {
+    vec![
         (
             "POST",
-            "/hooks/github",
+            "/hooks/github".to_owned(),
             Route::Hook {
                 source: "github".into(),
             },
         ),
         (
             "POST",
-            "/hooks/github/acme",
+            "/hooks/github/acme".to_owned(),
             Route::TenantHook {
                 source: "github".into(),
                 tenant: "acme".into(),
@@ -51,30 +53,46 @@ fn every_entry_is_reached() {
         ),
         (
             "POST",
-            "/v1/functions/order-sync_2",
+            "/v1/functions/order-sync_2".to_owned(),
             Route::Call {
                 name: "order-sync_2".into(),
             },
         ),
-        ("GET", "/v1/tasks", Route::ListTasks),
+        (
+            "*",
+            "/proxy/order-sync_2".to_owned(),
+            Route::Proxy {
+                name: "order-sync_2".into(),
+                tail: String::new(),
+            },
+        ),
+        (
+            "*",
+            "/proxy/order-sync_2/charges//1".to_owned(),
+            Route::Proxy {
+                name: "order-sync_2".into(),
+                tail: "/charges//1".into(),
+            },
+        ),
+        ("GET", "/v1/tasks".to_owned(), Route::ListTasks),
         (
             "GET",
-            &format!("/v1/tasks/{}", id()),
+            format!("/v1/tasks/{}", id()),
             Route::ShowTask { id: id() },
         ),
         (
             "DELETE",
-            &format!("/v1/tasks/{}", id()),
+            format!("/v1/tasks/{}", id()),
             Route::ForgetTask { id: id() },
         ),
         (
             "GET",
-            &format!("/v1/tasks/{}/journal", id()),
+            format!("/v1/tasks/{}/journal", id()),
             Route::ShowJournal { id: id() },
         ),
         (
             "POST",
-            &format!("/v1/tasks/{}/signals/Approval.2", id()),
+            format!("/v1/tasks/{}/signals/Approval.2", id()),
             Route::Signal {
                 id: id(),
                 name: "Approval.2".into(),
@@ -82,35 +100,46 @@ fn every_entry_is_reached() {
         ),
         (
             "POST",
-            &format!("/v1/tasks/{}/cancel", id()),
+            format!("/v1/tasks/{}/cancel", id()),
             Route::CancelTask { id: id() },
         ),
         (
             "POST",
-            &format!("/v1/tasks/{}/retry", id()),
+            format!("/v1/tasks/{}/retry", id()),
             Route::RetryTask { id: id() },
         ),
         (
             "POST",
-            &format!("/v1/tasks/{}/undo", id()),
+            format!("/v1/tasks/{}/undo", id()),
             Route::UndoTask { id: id() },
         ),
-        ("GET", "/healthz", Route::Health),
+        (
+            "POST",
+            "/v1/sources/github/explain".to_owned(),
+            Route::Explain {
+                source: "github".into(),
+            },
+        ),
+        ("GET", "/healthz".to_owned(), Route::Health),
         (
             "GET",
-            "/errors/key_reused",
+            "/errors/key_reused".to_owned(),
             Route::ErrorPage {
                 code: Code::KeyReused,
             },
         ),
-        ("POST", "/internal/continue", Route::Continue),
-    ];
-    for (entry, (method, path, got)) in ROUTES.iter().zip(want) {
+        ("POST", "/internal/continue".to_owned(), Route::Continue),
+    ]
+}
+
+#[test]
+fn every_entry_is_reached() {
+    for (entry, (method, path, got)) in ROUTES.iter().zip(reached()) {
         assert_eq!(
-            (entry.method, sample(entry.pattern).as_str()),
-            (method, path)
+            (entry.method, sample(entry.pattern)),
+            (method, path.clone())
         );
-        assert_eq!(route(method, path), Ok(got));
+        assert_eq!(route(method, &path), Ok(got));
     }
     for entry in ROUTES {
         assert!(
@@ -129,7 +158,9 @@ fn only_hooks_health_and_pages_are_open() {
             "/lab/faults" | "/lab/counters" if entry.method == "GET" => Access::Public,
             "/hooks/{source}" | "/hooks/{source}/{tenant}" => Access::Signature,
             "/internal/continue" => Access::Ticket,
-            "/v1/functions/{name}" => Access::Token(Scope::Invoke),
+            "/v1/functions/{name}" | "/proxy/{name}" | "/proxy/{name}/{path*}" => {
+                Access::Token(Scope::Invoke)
+            }
             "/v1/tasks" | "/v1/tasks/{id}/journal" => Access::Token(Scope::Read),
             "/v1/tasks/{id}/signals/{name}" => Access::TokenOrOneTime(Scope::Operate),
             "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
@@ -292,6 +323,43 @@ fn patterns_are_compared_segment_by_segment() {
     assert_eq!(segments("/a", "/a"), Some(["", ""]));
     assert_eq!(segments("/{a}/b/{c}", "/x/b/y"), Some(["x", "y"]));
     assert_eq!(segments("/{a}/b/{c}", "/x/b/"), None);
+}
+
+#[test]
+fn whatever_follows_a_gateway_is_its_own() {
+    let tail = |path: &str| match route("PATCH", path) {
+        Ok(Route::Proxy { name, tail }) if name == "a" => Ok(tail),
+        Ok(other) => panic!("{path} gave {other:?}"),
+        Err(problem) => Err(problem.code.status()),
+    };
+    for path in [
+        "",
+        "/",
+        "//",
+        "/x",
+        "/x/",
+        "/%2F",
+        "/x%20y;z",
+        "/v1/tasks",
+        "/a..b",
+    ] {
+        assert_eq!(tail(&format!("/proxy/a{path}")).as_deref(), Ok(path));
+    }
+    for path in ["/..", "/%2e%2E/x", "/x/.", "/..%2f", "/\\"] {
+        assert_eq!(tail(&format!("/proxy/a{path}")), Err(400), "{path}");
+    }
+    for path in [
+        "/proxy",
+        "/proxy/",
+        "/proxy//x",
+        "/proxy/A",
+        "/proxy/%61",
+        "/proxy/../x",
+    ] {
+        assert_eq!(tail(path), Err(404), "{path}");
+    }
+    assert_eq!(segments("/{a*}", "/x/y"), Some(["x/y", ""]));
+    assert_eq!(segments("/a/{b*}", "/a"), None);
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(super) enum Met {
     Joined,
     /// Each item of it has a task of its own.
     Split,
+    /// It was passed on without a task.
+    Passed,
 }
 
 /// The line while it is being written.
@@ -120,6 +122,7 @@ impl Line {
         match self.met {
             Met::Handshake => "handshake",
             Met::Split => "split",
+            Met::Passed => "passed",
             _ if replayed => "replayed",
             Met::Began if answer.status == 202 => "accepted",
             Met::Began => "ran",
@@ -203,6 +206,7 @@ mod tests {
             (Met::Joined, replay, "replayed"),
             (Met::Handshake, plain(200), "handshake"),
             (Met::Split, plain(202), "split"),
+            (Met::Passed, plain(200), "passed"),
             (Met::Refused, plain(503), "refused"),
         ] {
             let got = shown(&line(met), &exchange(&[]), &Ok(answer));

@@ -12,6 +12,7 @@ mod driver_faults;
 mod driver_functions;
 #[cfg(feature = "lab")]
 mod fuzz_corpus;
+mod gateway;
 #[path = "../chaos/history/mod.rs"]
 mod history;
 #[cfg(feature = "lab")]
