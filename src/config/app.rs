@@ -1,6 +1,6 @@
 //! Functions and sources put together and checked.
 
-use super::{ConfigProblem, Gateway, Named, Source, declared, is_route_name};
+use super::{ConfigProblem, Gateway, Named, Source, declared, gateway, is_route_name};
 use crate::types::Policy;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -11,9 +11,9 @@ use std::rc::Rc;
 pub struct Builder<F> {
     functions: Vec<F>,
     sources: Vec<Source>,
-    problems: Vec<ConfigProblem>,
     /// Each with the function that sends its requests on.
     gateways: Vec<(Gateway, F)>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl<F> Default for Builder<F> {
@@ -21,8 +21,8 @@ impl<F> Default for Builder<F> {
         Self {
             functions: Vec::new(),
             sources: Vec::new(),
-            problems: Vec::new(),
             gateways: Vec::new(),
+            problems: Vec::new(),
         }
     }
 }
@@ -44,6 +44,17 @@ impl<F: Named> Builder<F> {
     #[must_use]
     pub fn source(mut self, source: Source) -> Self {
         self.sources.push(source);
+        self
+    }
+
+    /// Adds a gateway to an existing API.
+    #[must_use]
+    pub fn gateway(mut self, gateway: Gateway) -> Self
+    where
+        F: From<Gateway>,
+    {
+        let function = F::from(gateway.clone());
+        self.gateways.push((gateway, function));
         self
     }
 
@@ -75,15 +86,15 @@ impl<F: Named> Builder<F> {
         self
     }
 
-    /// Adds the gateways that the deployment declares in a variable: a JSON object of gateways by name, or a text
-    /// that holds one. `docs/gateway.md` describes them.
+    /// Adds the gateways that the deployment declares in a variable, without Rust: a JSON object of
+    /// gateways by name, as `docs/gateway.md` describes them. `None`: there is no such variable.
     ///
     /// ```
     /// use onceward::config::Builder;
     /// use onceward::function::Function;
-    /// let declared = serde_json::json!({ "payments": { "origin": "https://api.example.com" } });
+    /// let declared = serde_json::json!({ "payments": { "origin": "https://api.example.com/v1" } });
     /// let app = Builder::<Function>::new().declared_gateways(Some(&declared)).build().unwrap();
-    /// assert!(app.gateway("payments").is_some());
+    /// assert_eq!(app.gateway("payments").unwrap().origin(), "https://api.example.com/v1");
     /// ```
     #[must_use]
     pub fn declared_gateways(mut self, gateways: Option<&Value>) -> Self
@@ -93,20 +104,9 @@ impl<F: Named> Builder<F> {
         let Some(gateways) = gateways else {
             return self;
         };
-        let (gateways, problems) = declared::gateways(gateways);
+        let (gateways, problems) = gateway::declared(gateways);
         self.problems.extend(problems);
         gateways.into_iter().fold(self, Self::gateway)
-    }
-
-    /// Adds a gateway to an existing API.
-    #[must_use]
-    pub fn gateway(mut self, gateway: Gateway) -> Self
-    where
-        F: From<Gateway>,
-    {
-        let function = F::from(gateway.clone());
-        self.gateways.push((gateway, function));
-        self
     }
 
     /// Checks everything.
@@ -215,7 +215,7 @@ fn kept_for_long_enough(source: &Source, policy: &Policy) -> Vec<String> {
         .filter(|window_ms| *window_ms > kept_ms)
     {
         wrong.push(format!(
-            "dedup_signed_ms of {window_ms} is longer than function {function} keeps its tasks ({kept_ms} ms)"
+            "dedup_signed of {window_ms} ms is longer than function {function} keeps its tasks ({kept_ms} ms)"
         ));
     }
     wrong

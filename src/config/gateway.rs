@@ -1,6 +1,9 @@
 //! An API in front of which Onceward stands: requests go on to it once per key.
 
 mod check;
+mod declared;
+
+pub(super) use declared::declared;
 
 use super::ConfigProblem;
 use crate::limits;

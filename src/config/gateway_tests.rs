@@ -238,6 +238,42 @@ fn a_configuration_has_each_gateway_once_and_no_source_runs_it() {
 }
 
 #[test]
+fn a_table_of_gateways_names_each_by_its_key() {
+    let build = |table: serde_json::Value| {
+        let builder = Builder::<Function>::new().declared_gateways(Some(&table));
+        builder
+            .build()
+            .map(|app| app.gateways().cloned().collect::<Vec<_>>())
+            .map_err(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    let origin = "https://api.example.com/v1";
+    let read = build(serde_json::json!({ "payments": { "origin": origin, "tries": 3 } }));
+    assert_eq!(read, Ok(vec![good()]));
+    let wrong = serde_json::json!({
+        "a": { "origin": origin, "name": "b" }, "b": 1, "c": { "origin": origin, "tries": 0 },
+    });
+    assert_eq!(
+        build(wrong),
+        Err(vec![
+            "gateway a: its name is that of its table; leave `name` out".to_owned(),
+            "gateway b: wanted a table".to_owned(),
+            "gateway c: tries: got 0, wanted 1 to 10".to_owned(),
+        ])
+    );
+    let none = build("payments".into()).expect_err("refused");
+    assert!(
+        none[0].starts_with("ONCEWARD_GATEWAYS: wanted a table of gateways by name"),
+        "{none:?}"
+    );
+    assert!(
+        Builder::<Function>::new()
+            .declared_gateways(None)
+            .build()
+            .is_ok()
+    );
+}
+
+#[test]
 fn secrets_fail_closed_and_are_never_shown() {
     let gateway = good().origin_header("authorization", "TOKEN_OF_SHOP", "Bearer ");
     let with = |value: Option<&str>| {

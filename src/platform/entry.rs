@@ -23,7 +23,13 @@ fn configuration(env: &Env) -> std::result::Result<App, Vec<ConfigProblem>> {
         .declared(variable(env, SOURCES).as_ref())
         .declared_gateways(variable(env, GATEWAYS).as_ref());
     #[cfg(feature = "lab")]
-    let builder = super::lab::with_lab(builder, env);
+    let builder = super::lab::sources()
+        .into_iter()
+        .fold(builder, Builder::source);
+    #[cfg(feature = "lab")]
+    let builder = super::lab::gateways(env)
+        .into_iter()
+        .fold(builder, Builder::gateway);
     builder.build()
 }
 

@@ -6,6 +6,8 @@ use worker::Env;
 
 /// Name of the variable that declares sources.
 pub const SOURCES: &str = "ONCEWARD_SOURCES";
+/// The variable that declares gateways.
+pub const GATEWAYS: &str = "ONCEWARD_GATEWAYS";
 
 /// Name of the variable that declares gateways.
 pub const GATEWAYS: &str = "ONCEWARD_GATEWAYS";

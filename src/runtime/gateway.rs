@@ -3,7 +3,7 @@
 use super::App;
 use super::ingress::{deliver, misconfigured};
 use super::line::{Line, Met};
-use super::ports::{Edge, Level};
+use super::ports::Edge;
 use super::serve::{Body, Exchange, read, tokens};
 use super::within;
 use crate::config::{Gateway, METHODS};
@@ -14,7 +14,6 @@ use crate::http::gateway;
 use crate::http::problem::Problem;
 use crate::http::route;
 use crate::types::Answer;
-use serde_json::json;
 
 /// `/proxy/{name}` and what is below it.
 pub(super) async fn proxy(
@@ -25,29 +24,11 @@ pub(super) async fn proxy(
     edge: &Edge,
     app: &App,
 ) -> Result<Answer, Problem> {
-    let mut line = Line::of("gateway", name);
-    let answer = sent_on(name, tail, exchange, body, edge, app, &mut line).await;
-    line.write(edge, exchange, answer)
-}
-
-async fn sent_on(
-    name: &str,
-    tail: &str,
-    exchange: &Exchange,
-    body: &mut dyn Body,
-    edge: &Edge,
-    app: &App,
-    line: &mut Line,
-) -> Result<Answer, Problem> {
     let gateway = app
         .gateway(name)
         .ok_or_else(|| Problem::new(Code::NotFound, "No gateway has this name."))?;
-    if exchange.method == "OPTIONS"
-        && exchange
-            .headers
-            .get("access-control-request-method")
-            .is_some()
-    {
+    let asked = "access-control-request-method";
+    if exchange.method == "OPTIONS" && exchange.headers.get(asked).is_some() {
         // A browser asks whether it may ask; it has no token for that.
         return Ok(route::preflight(&METHODS.join(", ")));
     }
@@ -55,14 +36,29 @@ async fn sent_on(
         Some((_, query)) => format!("{tail}?{query}"),
         None => tail.to_owned(),
     };
+    let mut line = Line::of("gateway", name);
+    let answer = sent_on(gateway, &target, exchange, body, edge, app, &mut line).await;
+    line.write(edge, exchange, answer)
+}
+
+async fn sent_on(
+    gateway: &Gateway,
+    target: &str,
+    exchange: &Exchange,
+    body: &mut dyn Body,
+    edge: &Edge,
+    app: &App,
+    line: &mut Line,
+) -> Result<Answer, Problem> {
     let head = exchange.delivery();
-    gateway::check(gateway, &target, &head)?;
+    gateway::check(gateway, target, &head)?;
     let caller = tokens(edge).check(&exchange.headers, Scope::Invoke)?;
     let lookup = |name: &str| edge.secret(name);
     if !gateway.is_idempotent(&exchange.method) {
-        let request = gateway::through(gateway, &target, &head, &lookup)?;
+        let request = gateway::through(gateway, target, &head, &lookup)?;
+        let answer = pass(gateway, request, body, edge).await?;
         line.met = Met::Passed;
-        return pass(gateway, request, body, edge).await;
+        return Ok(answer);
     }
     // Where nothing can be sent nothing is begun.
     gateway
@@ -70,7 +66,7 @@ async fn sent_on(
         .map_err(|problem| misconfigured(edge, &[problem]))?;
     let body = read(body).await?;
     line.bytes = body.len();
-    let admitted = gateway::admit(gateway, &target, &head, &caller, body)?;
+    let admitted = gateway::admit(gateway, target, &head, &caller, body)?;
     let carried = deliver(admitted, None, exchange, edge, app).await?;
     line.met = carried.met;
     Ok(carried.answer)
@@ -94,12 +90,8 @@ async fn pass(
                 FetchError::Refused(why) | FetchError::Network(why) => why,
                 FetchError::TooLarge { .. } => "too large".to_owned(),
             };
-            let fields = json!({ "gateway": gateway.name(), "error": why });
-            edge.log(Level::Info, "origin", fields);
-            Err(Problem::new(
-                Code::OriginUnreachable,
-                "There was no connection to the origin, or it broke before an answer came.",
-            ))
+            let text = "There was no connection to the origin, or it broke before an answer came.";
+            Err(Problem::new(Code::OriginUnreachable, text).because(why))
         }
         None => Err(Problem::new(
             Code::OriginUnknown,

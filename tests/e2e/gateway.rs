@@ -358,7 +358,10 @@ fn f79_a_kill_within_the_call() {
         check(answer.status == 201, || answer.shown())?;
         Ok(answer)
     });
-    let key = sink.assert_same_key("/shop/1000/charges", 2);
+    // A slow machine may try more often, but never with another key.
+    let times = sink.count("/shop/1000/charges");
+    assert!(times >= 2, "{times}");
+    let key = sink.assert_same_key("/shop/1000/charges", times);
     assert_eq!(
         answer.json(),
         json!({ "id": format!("id-{}", key.trim_matches('"')) })
