@@ -23,7 +23,7 @@ pub use document::{Document, DocumentFault};
 pub use fingerprint::{Fingerprint, FingerprintMode};
 pub use handshake::Handshake;
 pub use key::{KeyProblem, KeyRule, KeySource};
-pub use pack::{EventRule, Pack, Split};
+pub use pack::{EventRule, Pack, Split, event_of};
 pub use pattern::KeyPattern;
 pub use pointer::{Pointer, PointerFault};
 pub use scheme::Scheme;
