@@ -2,7 +2,7 @@
 
 use super::ack::Ack;
 use super::handshake::Handshake;
-use super::{FingerprintMode, KeyRule, Scheme};
+use super::{FingerprintMode, KeyRule, Pointer, Scheme};
 
 /// Everything that a source needs to know about its provider.
 ///
@@ -41,7 +41,8 @@ pub struct Pack {
     pub retry_plan_ms: u64,
     /// The header fields that the function sees, in lower case.
     pub keep: Vec<String>,
-    /// How soon it wants an answer, in milliseconds, where that is less than our own limit.
+    /// How long a delivery may wait for the function's own answer, in milliseconds: about a second less
+    /// than the provider waits, where that is short. `None`: as long as the function says.
     pub respond_within_ms: Option<u64>,
     /// What its secret is called in the configuration.
     pub secret_name: &'static str,
@@ -55,14 +56,14 @@ pub enum EventRule {
     /// In a header field, by its name in lower case.
     Header(String),
     /// In the body, at this JSON pointer.
-    Body(String),
+    Body(Pointer),
 }
 
 /// How a delivery of many items is taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// JSON pointer of the list.
-    pub list: String,
-    /// JSON pointer of the key, within an item.
-    pub key: String,
+    /// Where the list stands.
+    pub list: Pointer,
+    /// Where the key stands, within an item.
+    pub key: Pointer,
 }
