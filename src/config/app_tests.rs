@@ -52,11 +52,11 @@ fn presets_are_good() {
 
     let github = app.source("github").expect("there");
     assert_eq!(github.scheme(), &Scheme::github());
-    assert_eq!(github.fingerprint_mode(), FingerprintMode::Off);
+    assert_eq!(github.fingerprint_mode(), &FingerprintMode::Off);
     assert!(github.kept_headers().contains(&"x-github-event".to_owned()));
     let inbox = app.source("inbox").expect("there");
     assert_eq!(inbox.scheme(), &Scheme::None);
-    assert_eq!(inbox.fingerprint_mode(), FingerprintMode::Raw);
+    assert_eq!(inbox.fingerprint_mode(), &FingerprintMode::Raw);
     assert_eq!(
         inbox.key_rules(),
         [

@@ -19,7 +19,10 @@ use super::problem::Problem;
 use crate::config::{App, Named, Source};
 use crate::limits::{MAX_BODY_BYTES, MAX_HEADER_BYTES};
 use crate::types::{Headers, Input, TaskKey, TaskKind};
-use crate::webhook::{Arrival, FingerprintMode, KeyProblem, KeyRule, key};
+use crate::webhook::{
+    Arrival, Document, DocumentFault, Fingerprint, FingerprintMode, KeyProblem, KeyRule, KeySource,
+    key,
+};
 
 /// Bytes of body that are worth reading: one more than is allowed shows that it is too large.
 pub const READ_CAP: usize = MAX_BODY_BYTES + 1;
@@ -58,7 +61,7 @@ pub struct Admitted {
     /// The function to run.
     pub function: String,
     /// What must be equal under the same key; `None`: not compared.
-    pub fingerprint: Option<String>,
+    pub fingerprint: Option<Fingerprint>,
     /// What the function gets.
     pub input: Input,
     /// What the client prefers.
@@ -152,7 +155,18 @@ pub fn admit_hook<F: Named>(
         .map_err(|refusal| {
             Problem::bad_signature(format!("source {}: {refusal}", source.name()))
         })?;
-    let key = key_of(source.key_rules(), delivery.headers)?;
+    let document = Document::new(delivery.headers.get("content-type"), &body);
+    let place = KeySource {
+        headers: delivery.headers,
+        target: delivery.target,
+        document: &document,
+        material: None,
+    };
+    let key = key_at(source.key_rules(), &place)?;
+    let fingerprint = source
+        .fingerprint_mode()
+        .of(delivery.method, delivery.target, &document)
+        .map_err(unreadable)?;
     // The builder has checked that it exists.
     let function = app
         .function(source.function())
@@ -160,9 +174,7 @@ pub fn admit_hook<F: Named>(
     Ok(Admitted {
         key: TaskKey::new(TaskKind::Source, source.name(), source.tenant_label(), &key),
         function: source.function().to_owned(),
-        fingerprint: source
-            .fingerprint_mode()
-            .of(delivery.method, delivery.target, &body),
+        fingerprint,
         input: Input {
             headers: keep_input(delivery.headers, source.kept_headers()),
             body,
@@ -193,10 +205,14 @@ pub fn admit_call<F: Named>(
     let Caller { tenant, .. } = tokens.check(delivery.headers, Scope::Invoke)?;
     let key = key_of(&[KeyRule::IdempotencyKey], delivery.headers)?;
     let name = function.name();
+    let document = Document::new(delivery.headers.get("content-type"), &body);
+    let fingerprint = FingerprintMode::Raw
+        .of(delivery.method, delivery.target, &document)
+        .map_err(unreadable)?;
     Ok(Admitted {
         key: TaskKey::new(TaskKind::Function, name, &tenant, &key),
         function: name.to_owned(),
-        fingerprint: FingerprintMode::Raw.of(delivery.method, delivery.target, &body),
+        fingerprint,
         input: Input {
             headers: kept_of_call(delivery.headers),
             body,
@@ -241,14 +257,31 @@ fn body_fits(bytes: usize) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The key in the fields alone.
 pub(super) fn key_of(rules: &[KeyRule], headers: &Headers) -> Result<String, Problem> {
-    key::extract(rules, headers).map_err(|problem| {
+    let document = Document::new(None, b"");
+    let from = KeySource {
+        headers,
+        target: "",
+        document: &document,
+        material: None,
+    };
+    key_at(rules, &from)
+}
+
+fn key_at(rules: &[KeyRule], from: &KeySource<'_>) -> Result<String, Problem> {
+    key::extract(rules, from).map_err(|problem| {
         let code = match problem {
             KeyProblem::Missing { .. } => Code::KeyMissing,
             KeyProblem::Malformed { .. } => Code::KeyMalformed,
         };
         Problem::new(code, problem.to_string())
     })
+}
+
+/// What is to be compared stands in a body that can't be read.
+fn unreadable(fault: DocumentFault) -> Problem {
+    Problem::new(Code::InputInvalid, format!("Body: {fault}."))
 }
 
 fn misconfigured(reason: String) -> Problem {

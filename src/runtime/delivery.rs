@@ -74,7 +74,7 @@ impl Delivery<'_> {
                     key: self.admitted.key.clone(),
                     function: self.function.name().to_owned(),
                     policy: self.policy.clone(),
-                    fingerprint: self.admitted.fingerprint.clone(),
+                    fingerprint: self.admitted.fingerprint.clone().map(|f| f.hash),
                     input: self.admitted.input.clone(),
                     claims: true,
                     hop: 0,

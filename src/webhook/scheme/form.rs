@@ -1,13 +1,14 @@
 //! The generic form of a signature: data instead of code.
 
 use super::template::{Part, Template};
-use super::timestamp::{Timestamp, TimestampAt, near};
+use super::timestamp::{Timestamp, TimestampAt, Unit, near};
 use super::{crypto, field};
 use crate::limits::MAX_SIGNATURES;
 use crate::webhook::secret::{KeyForm, Secret};
 use crate::webhook::signature::{Proof, Refusal, material};
-use crate::webhook::{Arrival, Pointer, decode};
+use crate::webhook::{Arrival, Document, Pointer, decode};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// How a signature is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -296,7 +297,7 @@ impl Form {
         };
         let signed_s = match (signed_s, &timestamp.at) {
             (Some(seconds), _) => seconds,
-            (None, TimestampAt::Body(pointer)) => in_body(arrival.body, pointer, timestamp)?,
+            (None, TimestampAt::Body(pointer)) => in_body(arrival, pointer, timestamp.unit)?,
             (None, _) => return Ok(()),
         };
         near(signed_s, arrival, timestamp.tolerance_s)
@@ -336,20 +337,18 @@ impl Algorithm {
     }
 }
 
-/// The time that stands in a JSON body.
-fn in_body(body: &[u8], pointer: &Pointer, timestamp: &Timestamp) -> Result<u64, Refusal> {
+/// The time that stands in the body.
+fn in_body(arrival: &Arrival<'_>, pointer: &Pointer, unit: Unit) -> Result<u64, Refusal> {
     let place = pointer.as_str();
-    let value: serde_json::Value = serde_json::from_slice(body)
-        .map_err(|_| Refusal::malformed(place, "the body is not JSON"))?;
-    let found = pointer
-        .find(&value)
-        .ok_or_else(|| Refusal::missing(place))?;
+    let document = Document::by_its_bytes(arrival.body);
+    let found = document
+        .find(pointer)
+        .map_err(|fault| Refusal::malformed(place, fault.why()))?;
     let text = match found {
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
+        None => return Err(Refusal::missing(place)),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
     };
-    timestamp
-        .unit
-        .seconds(&text)
+    unit.seconds(&text)
         .ok_or_else(|| Refusal::malformed(place, "the timestamp is not a time in its unit"))
 }
