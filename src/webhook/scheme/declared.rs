@@ -209,3 +209,7 @@ fn is_name(name: &str) -> bool {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     !name.is_empty() && name.bytes().all(is_token)
 }
+
+#[cfg(test)]
+#[path = "declared_tests.rs"]
+mod tests;

@@ -114,3 +114,60 @@ fn spellings(address: &str) -> Vec<String> {
     all.push(other);
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_may_stand_there_or_not() {
+        for (address, other) in [
+            ("https://a.com/x?y=1:2", "https://a.com:443/x?y=1:2"),
+            ("http://a.com", "http://a.com:80"),
+            ("https://a.com:443/x", "https://a.com/x"),
+            ("https://a.com:8443?x", "https://a.com?x"),
+            ("https://u:p@a.com/x", "https://u:p@a.com:443/x"),
+            ("https://u:p@a.com:80/x", "https://u:p@a.com/x"),
+            ("https://[::1]/x", "https://[::1]:443/x"),
+            ("https://[::1]:1/x", "https://[::1]/x"),
+        ] {
+            assert_eq!(spellings(address), [address, other]);
+        }
+        assert_eq!(spellings("a.com/x"), ["a.com/x"]);
+    }
+
+    #[test]
+    fn the_query_is_the_one_that_was_sent_or_configured() {
+        for (public_url, target, all) in [
+            ("https://a/b", "/c", &["https://a/b"][..]),
+            ("https://a/b", "/c?d", &["https://a/b?d"]),
+            ("https://a/b?d", "/c?d", &["https://a/b?d"]),
+            ("https://a/b?d", "/c?e", &["https://a/b?e", "https://a/b?d"]),
+            ("https://a/b?d", "/c", &["https://a/b?d"]),
+        ] {
+            assert_eq!(addresses(public_url, target), all);
+        }
+    }
+
+    #[test]
+    fn two_content_types_are_refused() {
+        use crate::types::Headers;
+        let fields = [
+            ("x-twilio-signature", "RSOYDt4T1cUTdK1PDd93/VVr8B8="),
+            ("content-type", "application/x-www-form-urlencoded"),
+            ("content-type", "application/json"),
+        ];
+        let headers: Headers = fields.into_iter().collect();
+        let secrets = [Secret::new("12345").expect("a secret")];
+        let arrival = Arrival {
+            method: "POST",
+            target: "/hooks/twilio",
+            public_url: Some("https://mycompany.com/myapp.php?foo=1&bar=2"),
+            headers: &headers,
+            body: b"a=b",
+            now_ms: 0,
+        };
+        let got = verify(&arrival, &secrets);
+        assert!(matches!(got, Err(Refusal::Malformed { .. })), "{got:?}");
+    }
+}
