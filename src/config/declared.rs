@@ -78,7 +78,7 @@ enum Gzip {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SplitSpec {
-    items: String,
+    list: String,
     key: String,
 }
 
@@ -295,7 +295,7 @@ impl FingerprintSpec {
 impl SplitSpec {
     fn read(self) -> Result<Split, String> {
         Ok(Split {
-            items: pointer(&self.items)?,
+            list: pointer(&self.list)?,
             key: pointer(&self.key)?,
         })
     }

@@ -31,7 +31,7 @@ fn everything_that_can_be_said_is_heard() {
         "respond_within_ms": 1_000,
         "dedup_signed_ms": 172_800_000_u64,
         "rate_limit": { "binding": "LIMIT", "per": "source", "retry_after_s": 10 },
-        "split": { "items": "", "key": "/id" },
+        "split": { "list": "", "key": "/id" },
     }))
     .expect("good");
     assert_eq!((source.name(), source.function()), ("a", "f"));
@@ -75,7 +75,7 @@ fn everything_that_can_be_said_is_heard() {
     };
     assert_eq!(source.limiter(), Some(&limit));
     let split = Split {
-        items: pointer(""),
+        list: pointer(""),
         key: pointer("/id"),
     };
     assert_eq!(source.provider().split, Some(split));
@@ -125,7 +125,7 @@ fn every_fault_is_named_with_its_source() {
         (
             json!({
                 "runs": "f", "key": "X-Id", "fingerprint": "sha", "tenant": "body:x", "secrets": [{ "name": "OLD", "until": "2027" }],
-                "split": { "items": "x", "key": "/id" },
+                "split": { "list": "x", "key": "/id" },
             }),
             &[
                 "secret OLD: until \"2027\" is no time",
