@@ -36,8 +36,12 @@ pub enum Code {
     TaskCancelled,
     /// The task has ended.
     TaskEnded,
+    /// The key's task has expired, and the key is not new yet.
+    KeyExpired,
     /// Body above the limit.
     BodyTooLarge,
+    /// A content encoding that is not read.
+    UnsupportedEncoding,
     /// Header fields above the limit.
     HeadersTooLarge,
     /// Same key, other request.
@@ -66,7 +70,9 @@ impl Code {
         Self::TaskInProgress,
         Self::TaskCancelled,
         Self::TaskEnded,
+        Self::KeyExpired,
         Self::BodyTooLarge,
+        Self::UnsupportedEncoding,
         Self::HeadersTooLarge,
         Self::KeyReused,
         Self::TaskFailed,
@@ -88,7 +94,13 @@ impl Code {
             Self::TaskInProgress => ("task_in_progress", 409, "The task is still in progress"),
             Self::TaskCancelled => ("task_cancelled", 409, "The task was cancelled"),
             Self::TaskEnded => ("task_ended", 409, "The task has ended"),
+            Self::KeyExpired => ("key_expired", 410, "Idempotency key is used up"),
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),
+            Self::UnsupportedEncoding => (
+                "unsupported_encoding",
+                415,
+                "The content encoding is not read",
+            ),
             Self::HeadersTooLarge => ("headers_too_large", 431, "Header fields are too large"),
             Self::KeyReused => ("key_reused", 422, "Idempotency key is already used"),
             Self::TaskFailed => ("task_failed", 500, "The function failed"),
@@ -145,7 +157,9 @@ impl Code {
             Self::TaskInProgress => include_str!("../../docs/errors/task_in_progress.md"),
             Self::TaskCancelled => include_str!("../../docs/errors/task_cancelled.md"),
             Self::TaskEnded => include_str!("../../docs/errors/task_ended.md"),
+            Self::KeyExpired => include_str!("../../docs/errors/key_expired.md"),
             Self::BodyTooLarge => include_str!("../../docs/errors/body_too_large.md"),
+            Self::UnsupportedEncoding => include_str!("../../docs/errors/unsupported_encoding.md"),
             Self::HeadersTooLarge => include_str!("../../docs/errors/headers_too_large.md"),
             Self::KeyReused => include_str!("../../docs/errors/key_reused.md"),
             Self::TaskFailed => include_str!("../../docs/errors/task_failed.md"),

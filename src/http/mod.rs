@@ -7,6 +7,7 @@
 //! | `admit` | whether a delivery may begin or join a task, in the order of checks of the contract |
 //! | `auth` | whose bearer token it is |
 //! | `prefer` | what the client prefers (RFC 7240) |
+//! | `body` | content encodings, and limits before anything is parsed |
 //! | `headers` | which fields are stored with a task or an answer |
 //! | `answer` | what the sender gets, from where the task stands |
 //! | `document`, `waiting` | the task as JSON |
@@ -16,11 +17,13 @@
 //! | `steer` | what an operator asks for, and what the answer is |
 //! | `journal` | the records of a task as JSON |
 //! | `query` | the parameters of an address |
+//! | `reused` | what is said of a key that belongs to another request |
 //! | `problem`, `code` | errors as problem documents (RFC 9457) |
 
 pub mod admit;
 pub mod answer;
 pub mod auth;
+pub mod body;
 pub mod code;
 pub mod document;
 mod frame;
@@ -30,6 +33,7 @@ pub mod object_call;
 pub mod prefer;
 pub mod problem;
 pub mod query;
+pub mod reused;
 pub mod route;
 #[cfg(test)]
 mod sample;

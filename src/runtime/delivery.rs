@@ -11,6 +11,7 @@ use crate::http::answer::{self, Seen};
 use crate::http::code::Code;
 use crate::http::object_call::{Ask, Call, Reply, Told};
 use crate::http::problem::Problem;
+use crate::http::reused;
 use crate::limits;
 use crate::protocol::{Begin, Standing};
 use crate::types::{Answer, Policy, TaskId};
@@ -66,6 +67,7 @@ impl Delivery<'_> {
     }
 
     async fn begin(&self) -> Result<(Reply, u64), NoReply> {
+        let print = self.admitted.fingerprint.as_ref();
         let call = Call {
             task_id: self.task_id(),
             ask: Ask::Begin {
@@ -74,7 +76,8 @@ impl Delivery<'_> {
                     key: self.admitted.key.clone(),
                     function: self.function.name().to_owned(),
                     policy: self.policy.clone(),
-                    fingerprint: self.admitted.fingerprint.clone().map(|f| f.hash),
+                    fingerprint: print.map(|print| print.hash.clone()),
+                    parts: print.map(|print| print.parts.clone()).unwrap_or_default(),
                     input: self.admitted.input.clone(),
                     claims: true,
                     hop: 0,
@@ -119,14 +122,14 @@ impl Delivery<'_> {
                 self.run(start).await
             }
             Told::Stands(standing) => self.joined(*standing).await,
-            Told::KeyReused => Problem::new(
-                Code::KeyReused,
-                "This key was used before for a request with other content. Use a new key for a new request.",
-            )
-            .task(task_id)
-            .to_answer(),
+            Told::KeyReused => reused::key_reused(task_id, &reply.differs()).to_answer(),
+            Told::Expired => reused::key_expired(task_id).to_answer(),
             other => {
-                self.edge.log(Level::Error, "begin", json!({"task_id": task_id.to_string(), "told": other.name()}));
+                self.edge.log(
+                    Level::Error,
+                    "begin",
+                    json!({"task_id": task_id.to_string(), "told": other.name()}),
+                );
                 Problem::new(Code::Unavailable, "The task's object cannot take this now.")
                     .task(task_id)
                     .to_answer()

@@ -73,6 +73,7 @@ impl World {
         let message = Begin {
             policy: policy(),
             fingerprint: Some("print-true".to_owned()),
+            parts: Vec::new(),
             claims: false,
             hop: u32::from(n),
             parent: Some(parent(n)),

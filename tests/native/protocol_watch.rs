@@ -319,7 +319,7 @@ fn deliveries(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
         assert_eq!(claimed, begin.claims, "the key is new");
         return;
     }
-    assert_eq!(matches!(out.reply, Reply::KeyReused), !same, "G5");
+    assert_eq!(matches!(out.reply, Reply::KeyReused { .. }), !same, "G5");
     if let Next::Put(next) = &out.next {
         let restarts = task.undone.is_some() && !task.is_final();
         assert!(next.generation == task.generation || restarts);

@@ -326,7 +326,8 @@ impl World {
             }
             Reply::Suspended { ticket, .. } => self.tickets.extend(ticket.clone()),
             Reply::Stands(_)
-            | Reply::KeyReused
+            | Reply::KeyReused { .. }
+            | Reply::Expired
             | Reply::KeyCollision
             | Reply::Refused
             | Reply::Recorded { .. }
