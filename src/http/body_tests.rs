@@ -5,7 +5,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write as _;
 
-/// What `gzip` makes of `{"encoded":"gzip","n":1}`-like bodies is in `../samples`; this one is made here.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).expect("memory");
@@ -59,6 +58,13 @@ fn gzip_is_decoded_and_signed_by_the_rule() {
     let answer = refused.to_answer();
     assert_eq!(answer.status, 415);
     assert_eq!(answer.headers.get("accept-encoding"), Some("identity"));
+}
+
+#[test]
+fn a_file_of_another_program_is_decoded() {
+    let wire = include_bytes!("../../tests/native/webhook/samples/edge/gzip.json.gz");
+    let bodies = read(&["gzip"], wire, Rule::Either).expect("decoded");
+    assert_eq!(bodies.plain(), br#"{"id":1,"gz":true}"#);
 }
 
 #[test]

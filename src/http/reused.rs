@@ -1,8 +1,34 @@
 //! A key that belongs to another request, or did.
 
 use super::code::Code;
+use super::object_call::{Reply, Told};
 use super::problem::{Cause, Problem};
 use crate::types::TaskId;
+
+impl Reply {
+    /// Same key, other fingerprint; with the names of the parts that differ.
+    ///
+    /// ```
+    /// use onceward::http::object_call::Reply;
+    /// let reply = Reply::key_reused(&["/amount".to_owned()]);
+    /// assert_eq!(Reply::from_frame(reply.to_frame()).unwrap().differs(), ["/amount"]);
+    /// ```
+    pub fn key_reused(differs: &[String]) -> Self {
+        Self {
+            told: Told::KeyReused,
+            // Texts always have a JSON form.
+            body: serde_json::to_vec(differs).unwrap_or_default(),
+        }
+    }
+
+    /// The names of the parts that differ; empty if they are not known.
+    pub fn differs(&self) -> Vec<String> {
+        match self.told {
+            Told::KeyReused => serde_json::from_slice(&self.body).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+}
 
 /// The same key came with another request. `differs` are the names of the parts that differ: `method`,
 /// `target`, JSON pointers into the body, `…` for members beyond those that are told apart, and `bytes`
