@@ -21,3 +21,7 @@ pub use function::testing;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/functions.md")]
 struct FunctionsPage;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/keys.md")]
+struct KeysPage;

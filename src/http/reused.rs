@@ -90,6 +90,7 @@ pub fn key_expired(task_id: TaskId) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::object_call::Frame;
     use crate::types::{TaskKey, TaskKind};
 
     fn of(differs: &[&str]) -> Problem {
@@ -118,6 +119,20 @@ mod tests {
             assert_eq!(got, pointers);
             assert_eq!(problem.to_answer().status, 422);
         }
+    }
+
+    /// An object of before sends no names; a Worker of before does not look for them.
+    #[test]
+    fn both_ways_through_a_deploy() {
+        let old = Frame {
+            head: b"\"key_reused\"".to_vec(),
+            blobs: Vec::new(),
+        };
+        let read = Reply::from_frame(old).expect("read");
+        assert_eq!((&read.told, read.differs()), (&Told::KeyReused, Vec::new()));
+        let new = Reply::key_reused(&["/a".to_owned()]).to_frame();
+        assert_eq!(new.head, b"\"key_reused\"");
+        assert_eq!(Reply::of(Told::NotFound).differs(), Vec::<String>::new());
     }
 
     #[test]
