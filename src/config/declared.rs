@@ -2,9 +2,9 @@
 //! `ONCEWARD_SOURCES`, as `[vars.ONCEWARD_SOURCES.NAME]` in `wrangler.toml`. `docs/sources.md` describes it.
 
 use super::secret::SecretSpec;
-use super::{ConfigProblem, Gateway, RateLimit, Source, Tenant};
+use super::{ConfigProblem, RateLimit, Source, Tenant};
 use crate::http::body::Rule;
-use crate::webhook::{FingerprintMode, KeyRule, Pointer, Split, packs};
+use crate::webhook::{FingerprintMode, KeyRule, Pointer, Scheme, Split, packs};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,6 +14,7 @@ use serde_json::Value;
 struct SourceSpec {
     runs: String,
     pack: Option<String>,
+    scheme: Option<Scheme>,
     #[serde(default)]
     secrets: Vec<SecretSpec>,
     verify_token: Option<String>,
@@ -107,35 +108,6 @@ pub(super) fn sources(declared: &Value) -> (Vec<Source>, Vec<ConfigProblem>) {
     (sources, problems)
 }
 
-/// Reads all gateways that are declared. Their names stand before their tables, as those of sources do.
-pub(super) fn gateways(declared: &Value) -> (Vec<Gateway>, Vec<ConfigProblem>) {
-    let (mut gateways, mut problems) = (Vec::new(), Vec::new());
-    let Value::Object(entries) = declared else {
-        let problem =
-            "wanted a table of gateways by name, as [vars.ONCEWARD_GATEWAYS.NAME] in wrangler.toml";
-        return (
-            gateways,
-            vec![ConfigProblem::new("ONCEWARD_GATEWAYS", problem)],
-        );
-    };
-    for (name, entry) in entries {
-        let mut entry = entry.clone();
-        if let Value::Object(fields) = &mut entry {
-            fields.insert("name".to_owned(), name.as_str().into());
-        }
-        match Gateway::deserialize(&entry) {
-            Ok(gateway) => gateways.push(gateway),
-            Err(error) => {
-                problems.push(ConfigProblem::new(
-                    format!("gateway {name}"),
-                    error.to_string(),
-                ));
-            }
-        }
-    }
-    (gateways, problems)
-}
-
 /// Collects what is wrong and goes on.
 struct Faults(Vec<String>);
 
@@ -156,6 +128,9 @@ fn source(name: &str, spec: SourceSpec) -> Result<Source, Vec<String>> {
         })?,
     };
     source = source.runs(&spec.runs);
+    if let Some(scheme) = spec.scheme {
+        source = source.verified_by(scheme);
+    }
     for secret in spec.secrets {
         if let Some(secret) = faults.take(secret.read()) {
             source = source.secret_until(&secret.name, secret.until_ms);

@@ -151,28 +151,3 @@ fn every_fault_is_named_with_its_source() {
             .contains("[vars.ONCEWARD_SOURCES.NAME]")
     );
 }
-
-#[test]
-fn gateways_are_declared_by_name() {
-    let declared = json!({ "pay": { "origin": "https://api.example.com" }, "off": { "orign": "x" }, "bad": 7 });
-    let (good, problems) = gateways(&declared);
-    assert_eq!(good, [Gateway::to("pay", "https://api.example.com")]);
-    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    assert!(
-        texts
-            .iter()
-            .any(|t| t.starts_with("gateway off: unknown field `orign`")),
-        "{texts:?}"
-    );
-    assert!(
-        texts
-            .iter()
-            .any(|t| t.starts_with("gateway bad: invalid type")),
-        "{texts:?}"
-    );
-    assert!(
-        gateways(&json!([])).1[0]
-            .to_string()
-            .contains("[vars.ONCEWARD_GATEWAYS.NAME]")
-    );
-}

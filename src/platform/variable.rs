@@ -9,9 +9,6 @@ pub const SOURCES: &str = "ONCEWARD_SOURCES";
 /// The variable that declares gateways.
 pub const GATEWAYS: &str = "ONCEWARD_GATEWAYS";
 
-/// Name of the variable that declares gateways.
-pub const GATEWAYS: &str = "ONCEWARD_GATEWAYS";
-
 /// A variable as JSON: a table of `wrangler.toml`, or a text that holds JSON. A text that holds none comes back
 /// as the text, so that whoever reads it can say what was wanted. `None` if it is not set.
 pub fn variable(env: &Env, name: &str) -> Option<Value> {

@@ -44,6 +44,7 @@ pub(super) async fn explain(
         scheme: source.scheme(),
         secrets: &secrets,
         public_url: source.told_url(),
+        encoding: source.encoding(),
     };
     explain::explain(&subject, &described, now_ms)
 }

@@ -351,7 +351,9 @@ fn named(index: usize, at: &SecretAt<'_>) -> String {
 fn tolerance_s(scheme: &Scheme) -> Option<u64> {
     match scheme {
         Scheme::Form(form) => form.timestamp.as_ref()?.tolerance_s,
-        Scheme::StandardWebhooks { tolerance_s } => *tolerance_s,
-        Scheme::None => None,
+        Scheme::StandardWebhooks { tolerance_s }
+        | Scheme::GitLab { tolerance_s }
+        | Scheme::Mailgun { tolerance_s } => *tolerance_s,
+        Scheme::None | Scheme::Twilio | Scheme::ClientState => None,
     }
 }
