@@ -25,3 +25,7 @@ struct FunctionsPage;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/gateway.md")]
 struct GatewayPage;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/keys.md")]
+struct KeysPage;

@@ -78,6 +78,7 @@ fn address(route: &Route) -> Option<String> {
         Route::CancelTask { id } => format!("/v1/tasks/{id}/cancel"),
         Route::RetryTask { id } => format!("/v1/tasks/{id}/retry"),
         Route::UndoTask { id } => format!("/v1/tasks/{id}/undo"),
+        Route::Explain { source } => format!("/v1/sources/{source}/explain"),
         Route::Health => "/healthz".into(),
         Route::ErrorPage { code } => format!("/errors/{code}"),
         Route::Continue => "/internal/continue".into(),

@@ -42,7 +42,7 @@ pub use child::{ChildStep, outcome_of};
 pub use ctx::{Ctx, StepScope};
 pub use driver::{Slice, SliceEnd, run_slice};
 pub use fetch::{FetchBody, FetchStep, Fetched};
-pub use handler::{Checked, FromInput, Function, InputProblem, IntoAnswer, Raw};
+pub use handler::{Checked, FromInput, Function, InputProblem, IntoAnswer, Raw, from_json};
 pub use host::{CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse};
 pub use parallel::Contender;
 pub use retry::Retry;

@@ -36,6 +36,8 @@ pub enum Code {
     TaskCancelled,
     /// The task has ended.
     TaskEnded,
+    /// The key's task has expired, and the key is not new yet.
+    KeyExpired,
     /// Body above the limit.
     BodyTooLarge,
     /// The body has a type that is not taken.
@@ -78,6 +80,7 @@ impl Code {
         Self::TaskInProgress,
         Self::TaskCancelled,
         Self::TaskEnded,
+        Self::KeyExpired,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::UnsupportedEncoding,
@@ -106,6 +109,7 @@ impl Code {
             Self::TaskInProgress => ("task_in_progress", 409, "The task is still in progress"),
             Self::TaskCancelled => ("task_cancelled", 409, "The task was cancelled"),
             Self::TaskEnded => ("task_ended", 409, "The task has ended"),
+            Self::KeyExpired => ("key_expired", 410, "Idempotency key is used up"),
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),
             Self::UnsupportedMediaType => (
                 "unsupported_media_type",
@@ -181,6 +185,7 @@ impl Code {
             Self::TaskInProgress => include_str!("../../docs/errors/task_in_progress.md"),
             Self::TaskCancelled => include_str!("../../docs/errors/task_cancelled.md"),
             Self::TaskEnded => include_str!("../../docs/errors/task_ended.md"),
+            Self::KeyExpired => include_str!("../../docs/errors/key_expired.md"),
             Self::BodyTooLarge => include_str!("../../docs/errors/body_too_large.md"),
             Self::UnsupportedMediaType => {
                 include_str!("../../docs/errors/unsupported_media_type.md")

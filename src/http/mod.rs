@@ -9,6 +9,7 @@
 //! | `body` | the type, coding and nesting of a body |
 //! | `auth` | whose bearer token it is |
 //! | `prefer` | what the client prefers (RFC 7240) |
+//! | `body` | content encodings, and limits before anything is parsed |
 //! | `headers` | which fields are stored with a task or an answer |
 //! | `answer` | what the sender gets, from where the task stands |
 //! | `document`, `waiting` | the task as JSON |
@@ -20,6 +21,7 @@
 //! | `steer` | what an operator asks for, and what the answer is |
 //! | `journal` | the records of a task as JSON |
 //! | `query` | the parameters of an address |
+//! | `reused` | what is said of a key that belongs to another request |
 //! | `problem`, `code` | errors as problem documents (RFC 9457) |
 
 pub mod admit;
@@ -39,6 +41,7 @@ mod object_reply;
 pub mod prefer;
 pub mod problem;
 pub mod query;
+pub mod reused;
 pub mod route;
 #[cfg(test)]
 mod sample;

@@ -78,6 +78,11 @@ pub enum Route {
         /// Its id.
         id: TaskId,
     },
+    /// Why a source refuses a delivery.
+    Explain {
+        /// The source.
+        source: String,
+    },
     /// Is it up?
     Health,
     /// The page of an error.
@@ -159,6 +164,7 @@ pub const ROUTES: &[Entry] = &[
     entry("POST", "/v1/tasks/{id}/cancel", Access::Token(Scope::Operate), |[id, _]| Ok(Route::CancelTask { id: task(id)? })),
     entry("POST", "/v1/tasks/{id}/retry", Access::Token(Scope::Operate), |[id, _]| Ok(Route::RetryTask { id: task(id)? })),
     entry("POST", "/v1/tasks/{id}/undo", Access::Token(Scope::Operate), |[id, _]| Ok(Route::UndoTask { id: task(id)? })),
+    entry("POST", "/v1/sources/{source}/explain", Access::Token(Scope::Operate), |[name, _]| Ok(Route::Explain { source: named(name)? })),
     entry("GET", "/healthz", Access::Public, |_| Ok(Route::Health)),
     entry("GET", "/errors/{code}", Access::Public, |[code, _]| Ok(Route::ErrorPage { code: page(code)? })),
     entry("POST", "/internal/continue", Access::Ticket, |_| Ok(Route::Continue)),

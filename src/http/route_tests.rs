@@ -105,6 +105,13 @@ fn every_entry_is_reached() {
             &format!("/v1/tasks/{}/undo", id()),
             Route::UndoTask { id: id() },
         ),
+        (
+            "POST",
+            "/v1/sources/github/explain",
+            Route::Explain {
+                source: "github".into(),
+            },
+        ),
         ("GET", "/healthz", Route::Health),
         (
             "GET",

@@ -27,6 +27,7 @@ mod cron;
 mod debts;
 mod delivery;
 mod desk;
+mod explain;
 mod flush;
 mod gateway;
 mod go_on;

@@ -1,7 +1,7 @@
 //! Every request: its route, its checks in order, its answer.
 
 use super::ports::{Edge, Level};
-use super::{App, api, gateway, ingress, steer};
+use super::{App, api, explain, gateway, ingress, steer};
 use crate::config::ConfigProblem;
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::admit;
@@ -163,6 +163,7 @@ async fn answer(
             gateway::proxy(&name, &tail, exchange, body, edge, app).await
         }
         Route::Continue => ingress::go_on(exchange, body, edge, app).await,
+        Route::Explain { source } => explain::explain(&source, body, edge, app).await,
         Route::Health => Ok(Answer::json(200, &json!({"status": "ok"}))),
         Route::Signal { id, name } => steer::signal(edge, exchange, body, id, &name).await,
         Route::ListTasks => api::list(edge, exchange).await,
@@ -191,6 +192,7 @@ fn scope(route: &Route) -> Option<Scope> {
         Route::ForgetTask { .. }
         | Route::CancelTask { .. }
         | Route::RetryTask { .. }
+        | Route::Explain { .. }
         | Route::UndoTask { .. } => Some(Scope::Operate),
         #[cfg(feature = "lab")]
         Route::SetFaults => Some(Scope::Operate),

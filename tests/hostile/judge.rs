@@ -116,6 +116,15 @@ fn declared(route: &Route) -> Declared {
             of(&[200, 202], STEERED)
         }
         // No gateway is configured here.
+        Route::Explain { .. } => of(
+            &[200],
+            &[
+                Code::InputInvalid,
+                Code::Unauthorized,
+                Code::NotFound,
+                Code::BodyTooLarge,
+            ],
+        ),
         Route::Proxy { .. } | Route::Continue => of(&[], &[Code::NotFound]),
         Route::Preflight { .. } => of(&[204], &[]),
         Route::Health | Route::ErrorPage { .. } | Route::ShowFaults | Route::ShowCounters => {

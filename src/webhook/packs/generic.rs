@@ -1,6 +1,5 @@
 //! Any sender that sets a key.
 
-use super::texts;
 use crate::webhook::ack::Ack;
 use crate::webhook::pack::Pack;
 use crate::webhook::{FingerprintMode, KeyRule, Scheme};
@@ -23,7 +22,7 @@ pub(super) fn pack() -> Pack {
         ack: Ack::Contract,
         split: None,
         retry_plan_ms: 0,
-        keep: texts(&["content-type", "user-agent"]),
+        keep: ["content-type", "user-agent"].map(str::to_owned).to_vec(),
         respond_within_ms: None,
         secret_name: "",
         docs: "",
