@@ -16,12 +16,11 @@ use super::code::Code;
 use super::headers::{keep_input, size};
 use super::prefer::Prefer;
 use super::problem::Problem;
-use crate::config::{App, Named, Source};
+use crate::config::{App, Named};
 use crate::limits::{MAX_BODY_BYTES, MAX_HEADER_BYTES};
 use crate::types::{Headers, Input, TaskKey, TaskKind};
 use crate::webhook::{
-    Arrival, Document, DocumentFault, Fingerprint, FingerprintMode, KeyProblem, KeyRule, KeySource,
-    key,
+    Document, DocumentFault, Fingerprint, FingerprintMode, KeyProblem, KeyRule, KeySource, key,
 };
 
 /// Bytes of body that are worth reading: one more than is allowed shows that it is too large.
@@ -72,25 +71,6 @@ pub struct Admitted {
     pub respond_within_ms: u64,
 }
 
-/// Checks of the head of a webhook: the source exists, and nothing is too large as far as is known.
-///
-/// # Errors
-/// 404, 413, 431.
-pub fn check_hook<'a, F: Named>(
-    app: &'a App<F>,
-    source: &str,
-    delivery: &Delivery<'_>,
-) -> Result<&'a Source, Problem> {
-    let source = app
-        .source(source)
-        .ok_or_else(|| Problem::new(Code::NotFound, "No source has this name."))?;
-    fits(
-        delivery,
-        &keep_input(delivery.headers, source.kept_headers()),
-    )?;
-    Ok(source)
-}
-
 /// Checks of the head of a call: the function exists, and nothing is too large as far as is known.
 ///
 /// # Errors
@@ -105,88 +85,6 @@ pub fn check_call<'a, F: Named>(
         .ok_or_else(|| Problem::new(Code::NotFound, "No function has this name."))?;
     fits(delivery, &kept_of_call(delivery.headers))?;
     Ok(function)
-}
-
-/// Decides about a webhook. `lookup` gives the value of a secret by its name.
-///
-/// # Errors
-/// The first check that fails, as a problem to answer with. Its `reason` is for the log.
-///
-/// ```
-/// use onceward::config::{Builder, Source};
-/// use onceward::function::{Ctx, Function};
-/// use onceward::http::admit::{Delivery, admit_hook};
-/// use onceward::types::{Failure, Headers};
-///
-/// async fn greet(_: Ctx, name: String) -> Result<String, Failure> { Ok(name) }
-/// let app = Builder::new()
-///     .function(Function::new("greet", greet))
-///     .source(Source::generic("inbox").runs("greet"))
-///     .build()
-///     .unwrap();
-/// let headers: Headers = [("Idempotency-Key", "\"k1\"")].into_iter().collect();
-/// let delivery = Delivery { method: "POST", target: "/hooks/inbox", headers: &headers };
-/// let admitted = admit_hook(&app, "inbox", &delivery, b"{}".to_vec(), &|_| None).unwrap();
-/// assert_eq!(admitted.key.key, "k1");
-/// ```
-pub fn admit_hook<F: Named>(
-    app: &App<F>,
-    source: &str,
-    delivery: &Delivery<'_>,
-    body: Vec<u8>,
-    lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<Admitted, Problem> {
-    let source = check_hook(app, source, delivery)?;
-    body_fits(body.len())?;
-    let secrets = app
-        .secrets(source, lookup)
-        .map_err(|problem| misconfigured(problem.to_string()))?;
-    let arrival = Arrival {
-        method: delivery.method,
-        target: delivery.target,
-        public_url: None,
-        headers: delivery.headers,
-        body: &body,
-        now_ms: 0,
-    };
-    source
-        .scheme()
-        .verify(&arrival, &secrets)
-        .map_err(|refusal| {
-            Problem::bad_signature(format!("source {}: {refusal}", source.name()))
-        })?;
-    let document = Document::new(delivery.headers.get("content-type"), &body);
-    let place = KeySource {
-        headers: delivery.headers,
-        target: delivery.target,
-        document: &document,
-        material: None,
-    };
-    let key = key_at(source.key_rules(), &place)?;
-    let fingerprint = source
-        .fingerprint_mode()
-        .of(delivery.method, delivery.target, &document)
-        .map_err(unreadable)?;
-    // The builder has checked that it exists.
-    let function = app
-        .function(source.function())
-        .ok_or_else(|| misconfigured(format!("source {} runs no known function", source.name())))?;
-    Ok(Admitted {
-        key: TaskKey::new(TaskKind::Source, source.name(), source.tenant_label(), &key),
-        function: source.function().to_owned(),
-        fingerprint,
-        input: Input {
-            headers: keep_input(delivery.headers, source.kept_headers()),
-            body,
-        },
-        prefer: Prefer::read(delivery.headers),
-        mode: Mode::Webhook {
-            own_5xx: source.passes_5xx(),
-        },
-        respond_within_ms: source
-            .own_respond_within_ms()
-            .unwrap_or(function.policy().respond_within_ms),
-    })
 }
 
 /// Decides about a call of a function.
@@ -236,7 +134,7 @@ pub(super) fn declared_bytes(delivery: &Delivery<'_>) -> Option<usize> {
 }
 
 /// What the head tells about size. A length that can't be read is left to the count of the bytes.
-fn fits(delivery: &Delivery<'_>, kept: &Headers) -> Result<(), Problem> {
+pub(super) fn fits(delivery: &Delivery<'_>, kept: &Headers) -> Result<(), Problem> {
     body_fits(declared_bytes(delivery).unwrap_or(0))?;
     if size(kept) > MAX_HEADER_BYTES {
         return Err(Problem::new(
@@ -247,7 +145,7 @@ fn fits(delivery: &Delivery<'_>, kept: &Headers) -> Result<(), Problem> {
     Ok(())
 }
 
-fn body_fits(bytes: usize) -> Result<(), Problem> {
+pub(super) fn body_fits(bytes: usize) -> Result<(), Problem> {
     if bytes > MAX_BODY_BYTES {
         return Err(Problem::new(
             Code::BodyTooLarge,
@@ -270,21 +168,24 @@ pub(super) fn key_of(rules: &[KeyRule], headers: &Headers) -> Result<String, Pro
 }
 
 fn key_at(rules: &[KeyRule], from: &KeySource<'_>) -> Result<String, Problem> {
-    key::extract(rules, from).map_err(|problem| {
-        let code = match problem {
-            KeyProblem::Missing { .. } => Code::KeyMissing,
-            KeyProblem::Malformed { .. } => Code::KeyMalformed,
-        };
-        Problem::new(code, problem.to_string())
-    })
+    key::extract(rules, from).map_err(|problem| key_problem(&problem))
+}
+
+/// The answer to a missing or malformed key.
+pub(super) fn key_problem(problem: &KeyProblem) -> Problem {
+    let code = match problem {
+        KeyProblem::Missing { .. } => Code::KeyMissing,
+        KeyProblem::Malformed { .. } => Code::KeyMalformed,
+    };
+    Problem::new(code, problem.to_string())
 }
 
 /// What is to be compared stands in a body that can't be read.
-fn unreadable(fault: DocumentFault) -> Problem {
+pub(super) fn unreadable(fault: DocumentFault) -> Problem {
     Problem::new(Code::InputInvalid, format!("Body: {fault}."))
 }
 
-fn misconfigured(reason: String) -> Problem {
+pub(super) fn misconfigured(reason: String) -> Problem {
     Problem::new(
         Code::Misconfigured,
         "The service is not set up to take this request. Its operator finds the reason in the log.",

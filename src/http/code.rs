@@ -38,6 +38,12 @@ pub enum Code {
     TaskEnded,
     /// Body above the limit.
     BodyTooLarge,
+    /// The body has a type that is not taken.
+    UnsupportedMediaType,
+    /// The body has a coding that is not taken.
+    UnsupportedEncoding,
+    /// More deliveries than the source takes.
+    RateLimited,
     /// Header fields above the limit.
     HeadersTooLarge,
     /// Same key, other request.
@@ -67,8 +73,11 @@ impl Code {
         Self::TaskCancelled,
         Self::TaskEnded,
         Self::BodyTooLarge,
-        Self::HeadersTooLarge,
+        Self::UnsupportedMediaType,
+        Self::UnsupportedEncoding,
         Self::KeyReused,
+        Self::RateLimited,
+        Self::HeadersTooLarge,
         Self::TaskFailed,
         Self::Misconfigured,
         Self::Unavailable,
@@ -89,6 +98,17 @@ impl Code {
             Self::TaskCancelled => ("task_cancelled", 409, "The task was cancelled"),
             Self::TaskEnded => ("task_ended", 409, "The task has ended"),
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),
+            Self::UnsupportedMediaType => (
+                "unsupported_media_type",
+                415,
+                "The body has a type that is not taken here",
+            ),
+            Self::UnsupportedEncoding => (
+                "unsupported_encoding",
+                415,
+                "The body has a coding that is not taken here",
+            ),
+            Self::RateLimited => ("rate_limited", 429, "Too many requests"),
             Self::HeadersTooLarge => ("headers_too_large", 431, "Header fields are too large"),
             Self::KeyReused => ("key_reused", 422, "Idempotency key is already used"),
             Self::TaskFailed => ("task_failed", 500, "The function failed"),
@@ -125,7 +145,7 @@ impl Code {
         match self {
             Self::TaskInProgress => Some(2),
             Self::Unavailable => Some(5),
-            Self::Overloaded => Some(10),
+            Self::Overloaded | Self::RateLimited => Some(10),
             Self::Misconfigured => Some(60),
             _ => None,
         }
@@ -146,6 +166,13 @@ impl Code {
             Self::TaskCancelled => include_str!("../../docs/errors/task_cancelled.md"),
             Self::TaskEnded => include_str!("../../docs/errors/task_ended.md"),
             Self::BodyTooLarge => include_str!("../../docs/errors/body_too_large.md"),
+            Self::UnsupportedMediaType => {
+                include_str!("../../docs/errors/unsupported_media_type.md")
+            }
+            Self::UnsupportedEncoding => {
+                include_str!("../../docs/errors/unsupported_encoding.md")
+            }
+            Self::RateLimited => include_str!("../../docs/errors/rate_limited.md"),
             Self::HeadersTooLarge => include_str!("../../docs/errors/headers_too_large.md"),
             Self::KeyReused => include_str!("../../docs/errors/key_reused.md"),
             Self::TaskFailed => include_str!("../../docs/errors/task_failed.md"),

@@ -4,7 +4,9 @@
 //! | file | decides |
 //! |---|---|
 //! | `route` | which route a request means, from one table |
-//! | `admit` | whether a delivery may begin or join a task, in the order of checks of the contract |
+//! | `admit`, `hook` | whether a call or a webhook may begin or join a task, in the order of checks of the contract |
+//! | `split` | a delivery with many events |
+//! | `body` | the type, coding and nesting of a body |
 //! | `auth` | whose bearer token it is |
 //! | `prefer` | what the client prefers (RFC 7240) |
 //! | `headers` | which fields are stored with a task or an answer |
@@ -12,6 +14,7 @@
 //! | `document`, `waiting` | the task as JSON |
 //! | `object_call`, `frame` | how Worker and object talk to each other |
 //! | `target` | which addresses a function may call |
+//! | `explain` | why the signature of a delivery does not hold |
 //! | `signal` | whether a signal may be sent, and what it says |
 //! | `steer` | what an operator asks for, and what the answer is |
 //! | `journal` | the records of a task as JSON |
@@ -21,12 +24,16 @@
 pub mod admit;
 pub mod answer;
 pub mod auth;
+pub mod body;
 pub mod code;
 pub mod document;
+pub mod explain;
 mod frame;
 pub mod headers;
+pub mod hook;
 pub mod journal;
 pub mod object_call;
+mod object_reply;
 pub mod prefer;
 pub mod problem;
 pub mod query;
@@ -35,6 +42,7 @@ pub mod route;
 mod sample;
 pub mod seal;
 pub mod signal;
+pub mod split;
 pub mod steer;
 pub mod target;
 pub mod waiting;

@@ -131,6 +131,11 @@ impl Problem {
         self
     }
 
+    /// The status of the answer.
+    pub fn status(&self) -> u16 {
+        self.code.status()
+    }
+
     /// The document.
     pub fn document(&self) -> Value {
         let mut out = Map::new();

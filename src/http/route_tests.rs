@@ -11,6 +11,7 @@ fn id() -> TaskId {
 fn sample(pattern: &str) -> String {
     pattern
         .replace("{source}", "github")
+        .replace("{tenant}", "acme")
         .replace("/signals/{name}", "/signals/Approval.2")
         .replace("{name}", "order-sync_2")
         .replace("{id}", &id().to_string())
@@ -38,6 +39,14 @@ fn every_entry_is_reached() {
             "/hooks/github",
             Route::Hook {
                 source: "github".into(),
+            },
+        ),
+        (
+            "POST",
+            "/hooks/github/acme",
+            Route::TenantHook {
+                source: "github".into(),
+                tenant: "acme".into(),
             },
         ),
         (
@@ -118,7 +127,7 @@ fn only_hooks_health_and_pages_are_open() {
             "/healthz" | "/errors/{code}" => Access::Public,
             // Numbers without a secret, and in a lab build only.
             "/lab/faults" | "/lab/counters" if entry.method == "GET" => Access::Public,
-            "/hooks/{source}" => Access::Signature,
+            "/hooks/{source}" | "/hooks/{source}/{tenant}" => Access::Signature,
             "/internal/continue" => Access::Ticket,
             "/v1/functions/{name}" => Access::Token(Scope::Invoke),
             "/v1/tasks" | "/v1/tasks/{id}/journal" => Access::Token(Scope::Read),
