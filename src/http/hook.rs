@@ -236,7 +236,12 @@ fn admit<F: Named>(
     let delivery = arrived.delivery;
     let content_type = delivery.headers.get("content-type");
     body::check_nesting(content_type, &body)?;
-    let document = Document::new(content_type, &body);
+    // No signature covers the content type: another one must not lead to another key.
+    let document = if source.scheme().is_signed() {
+        Document::by_its_bytes(&body)
+    } else {
+        Document::new(content_type, &body)
+    };
     let tenant = tenant(source, arrived, &document)?;
     let headers = kept(source, arrived, &document, secret);
     // The builder has checked that it exists.

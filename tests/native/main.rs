@@ -64,4 +64,5 @@ mod protocol_words;
 mod protocol_world;
 mod sql;
 mod store;
+mod webhook_packs;
 mod webhook_vectors;

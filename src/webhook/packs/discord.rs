@@ -16,7 +16,7 @@ pub(super) fn pack() -> Pack {
         ack: Ack::DiscordDeferred,
         retry_plan_ms: 10 * MINUTE_MS,
         respond_within_ms: Some(2_000),
-        secret_name: "DISCORD_PUBLIC_KEY",
+        secret_name: "DISCORD_WEBHOOK_SECRET",
         docs: "https://docs.discord.com/developers/interactions/overview",
         ..base(
             "discord",

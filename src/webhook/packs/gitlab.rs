@@ -26,7 +26,7 @@ pub(super) fn pack() -> Pack {
             "x-gitlab-event-uuid",
             "x-gitlab-instance",
         ]),
-        secret_name: "GITLAB_WEBHOOK_TOKEN",
+        secret_name: "GITLAB_WEBHOOK_SECRET",
         docs: "https://docs.gitlab.com/user/project/integrations/webhooks/",
         ..base(
             "gitlab",

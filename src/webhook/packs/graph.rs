@@ -18,7 +18,7 @@ pub(super) fn pack() -> Pack {
         }),
         retry_plan_ms: 4 * HOUR_MS,
         respond_within_ms: Some(2_000),
-        secret_name: "GRAPH_CLIENT_STATE",
+        secret_name: "GRAPH_WEBHOOK_SECRET",
         docs: "https://learn.microsoft.com/graph/change-notifications-delivery-webhooks",
         ..base("graph", "Microsoft Graph", Scheme::ClientState)
     }

@@ -13,7 +13,7 @@ pub(super) fn pack() -> Pack {
         ack: Ack::Ok200,
         retry_plan_ms: MINUTE_MS,
         respond_within_ms: Some(4_000),
-        secret_name: "INTERCOM_CLIENT_SECRET",
+        secret_name: "INTERCOM_WEBHOOK_SECRET",
         docs: "https://developers.intercom.com/docs/webhooks/webhook-notifications",
         ..base(
             "intercom",

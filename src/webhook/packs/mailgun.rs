@@ -12,7 +12,7 @@ pub(super) fn pack() -> Pack {
         event: vec![event_at("/event-data/event")],
         ack: Ack::Mailgun,
         retry_plan_ms: 8 * HOUR_MS + 5 * MINUTE_MS,
-        secret_name: "MAILGUN_SIGNING_KEY",
+        secret_name: "MAILGUN_WEBHOOK_SECRET",
         docs: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
         ..base(
             "mailgun",

@@ -13,7 +13,7 @@ pub(super) fn pack() -> Pack {
         handshakes: vec![Handshake::MetaVerify],
         ack: Ack::Ok200,
         retry_plan_ms: 36 * HOUR_MS,
-        secret_name: "META_APP_SECRET",
+        secret_name: "META_WEBHOOK_SECRET",
         docs: "https://developers.facebook.com/docs/graph-api/webhooks/getting-started",
         ..base(
             "meta",

@@ -16,7 +16,7 @@ pub(super) fn pack() -> Pack {
             key: pointer("/sg_event_id"),
         }),
         retry_plan_ms: DAY_MS,
-        secret_name: "SENDGRID_PUBLIC_KEY",
+        secret_name: "SENDGRID_WEBHOOK_SECRET",
         docs: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features",
         ..base(
             "sendgrid",

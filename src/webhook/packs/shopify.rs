@@ -26,7 +26,7 @@ pub(super) fn pack() -> Pack {
             "x-shopify-api-version",
             "x-shopify-triggered-at",
         ]),
-        secret_name: "SHOPIFY_CLIENT_SECRET",
+        secret_name: "SHOPIFY_WEBHOOK_SECRET",
         docs: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
         ..base(
             "shopify",

@@ -16,7 +16,7 @@ pub(super) fn pack() -> Pack {
         retry_plan_ms: 6 * MINUTE_MS,
         keep: keep(&["x-slack-retry-num", "x-slack-retry-reason"]),
         respond_within_ms: Some(2_000),
-        secret_name: "SLACK_SIGNING_SECRET",
+        secret_name: "SLACK_WEBHOOK_SECRET",
         docs: "https://docs.slack.dev/authentication/verifying-requests-from-slack",
         ..base(
             "slack",

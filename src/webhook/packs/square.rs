@@ -12,7 +12,7 @@ pub(super) fn pack() -> Pack {
         event: vec![event_at("/type")],
         retry_plan_ms: DAY_MS,
         keep: keep(&["square-retry-number", "square-retry-reason"]),
-        secret_name: "SQUARE_SIGNATURE_KEY",
+        secret_name: "SQUARE_WEBHOOK_SECRET",
         docs: "https://developer.squareup.com/docs/webhooks/step3validate",
         ..base(
             "square",

@@ -11,7 +11,7 @@ pub(super) fn pack() -> Pack {
         keys: vec![body("/data/id"), KeyRule::SignedBytes],
         event: vec![event_at("/data/event_type")],
         ack: Ack::Ok200,
-        secret_name: "TELNYX_PUBLIC_KEY",
+        secret_name: "TELNYX_WEBHOOK_SECRET",
         docs: "https://developers.telnyx.com/docs/development/api-fundamentals/webhooks",
         ..base(
             "telnyx",

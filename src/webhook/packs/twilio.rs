@@ -21,7 +21,7 @@ pub(super) fn pack() -> Pack {
         event: vec![event_at("/CallStatus"), event_at("/SmsStatus")],
         ack: Ack::TwiML,
         retry_plan_ms: 15_000,
-        secret_name: "TWILIO_AUTH_TOKEN",
+        secret_name: "TWILIO_WEBHOOK_SECRET",
         docs: "https://www.twilio.com/docs/usage/security#validating-requests",
         ..base("twilio", "Twilio", Scheme::Twilio)
     }

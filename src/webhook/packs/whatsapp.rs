@@ -13,7 +13,7 @@ pub(super) fn pack() -> Pack {
         handshakes: vec![Handshake::MetaVerify],
         ack: Ack::Ok200,
         retry_plan_ms: 7 * DAY_MS,
-        secret_name: "WHATSAPP_APP_SECRET",
+        secret_name: "WHATSAPP_WEBHOOK_SECRET",
         docs: "https://developers.facebook.com/docs/whatsapp/cloud-api/guides/set-up-webhooks",
         ..base(
             "whatsapp",

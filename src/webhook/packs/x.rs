@@ -11,7 +11,7 @@ pub(super) fn pack() -> Pack {
         keys: vec![KeyRule::SignedBytes],
         handshakes: vec![Handshake::XCrc],
         ack: Ack::Ok200,
-        secret_name: "X_CONSUMER_SECRET",
+        secret_name: "X_WEBHOOK_SECRET",
         docs: "https://docs.x.com/x-api/webhooks/introduction",
         ..base(
             "x",

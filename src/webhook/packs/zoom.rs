@@ -17,7 +17,7 @@ pub(super) fn pack() -> Pack {
         ack: Ack::Ok200,
         retry_plan_ms: 125 * MINUTE_MS,
         respond_within_ms: Some(2_000),
-        secret_name: "ZOOM_SECRET_TOKEN",
+        secret_name: "ZOOM_WEBHOOK_SECRET",
         docs: "https://developers.zoom.us/docs/api/webhooks/",
         ..base(
             "zoom",
