@@ -215,7 +215,7 @@ fn kept_for_long_enough(source: &Source, policy: &Policy) -> Vec<String> {
         .filter(|window_ms| *window_ms > kept_ms)
     {
         wrong.push(format!(
-            "dedup_signed of {window_ms} ms is longer than function {function} keeps its tasks ({kept_ms} ms)"
+            "dedup_signed_ms of {window_ms} is longer than function {function} keeps its tasks ({kept_ms} ms)"
         ));
     }
     wrong

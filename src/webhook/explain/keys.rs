@@ -91,7 +91,6 @@ fn kinds(form: KeyForm) -> Vec<(&'static str, KeyForm)> {
         .concat(),
         KeyForm::WhsecOrWhpk => [&SHARED[..], &ED25519[..]].concat(),
         KeyForm::Ed25519Hex | KeyForm::Ed25519Base64 => ED25519.to_vec(),
-        KeyForm::WhsecOrToken => [&[("as it is", form)], &SHARED[..]].concat(),
         KeyForm::SpkiBase64 => vec![("as SPKI in base64", KeyForm::SpkiBase64)],
     };
     // The form of the source first: what is wrong is more often the text than the form.
