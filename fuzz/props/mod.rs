@@ -15,10 +15,12 @@ pub mod headers;
 mod input;
 pub mod key;
 pub mod object;
+pub mod pack;
 pub mod payload;
 pub mod program;
 pub mod route;
 pub mod row;
+pub mod scheme;
 pub mod signal;
 pub mod signature;
 pub mod time;
@@ -39,10 +41,12 @@ pub const TARGETS: &[(&str, Property)] = &[
     ("headers", headers::check),
     ("key", key::check),
     ("object", object::check),
+    ("pack", pack::check),
     ("payload", payload::check),
     ("program", program::check),
     ("route", route::check),
     ("row", row::check),
+    ("scheme", scheme::check),
     ("signal", signal::check),
     ("signature", signature::check),
     ("time", time::check),

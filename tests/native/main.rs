@@ -62,3 +62,4 @@ mod protocol_words;
 mod protocol_world;
 mod sql;
 mod store;
+mod webhook_vectors;
