@@ -36,6 +36,8 @@ pub enum Code {
     TaskCancelled,
     /// The task has ended.
     TaskEnded,
+    /// The key's task has expired, and the key is not new yet.
+    KeyExpired,
     /// Body above the limit.
     BodyTooLarge,
     /// The body has a type that is not taken.
@@ -50,6 +52,12 @@ pub enum Code {
     KeyReused,
     /// The function failed.
     TaskFailed,
+    /// The origin of a gateway cannot be reached.
+    OriginUnreachable,
+    /// Its answer cannot be kept.
+    OriginAnswerUnfit,
+    /// It gave none: whether it did its work is unknown.
+    OriginUnknown,
     /// The deployment is not set up right.
     Misconfigured,
     /// A fault that may pass.
@@ -72,6 +80,7 @@ impl Code {
         Self::TaskInProgress,
         Self::TaskCancelled,
         Self::TaskEnded,
+        Self::KeyExpired,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::UnsupportedEncoding,
@@ -80,8 +89,11 @@ impl Code {
         Self::HeadersTooLarge,
         Self::TaskFailed,
         Self::Misconfigured,
+        Self::OriginUnreachable,
+        Self::OriginAnswerUnfit,
         Self::Unavailable,
         Self::Overloaded,
+        Self::OriginUnknown,
     ];
 
     const fn row(self) -> (&'static str, u16, &'static str) {
@@ -97,6 +109,7 @@ impl Code {
             Self::TaskInProgress => ("task_in_progress", 409, "The task is still in progress"),
             Self::TaskCancelled => ("task_cancelled", 409, "The task was cancelled"),
             Self::TaskEnded => ("task_ended", 409, "The task has ended"),
+            Self::KeyExpired => ("key_expired", 410, "Idempotency key is used up"),
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),
             Self::UnsupportedMediaType => (
                 "unsupported_media_type",
@@ -113,6 +126,13 @@ impl Code {
             Self::KeyReused => ("key_reused", 422, "Idempotency key is already used"),
             Self::TaskFailed => ("task_failed", 500, "The function failed"),
             Self::Misconfigured => ("misconfigured", 500, "The service is misconfigured"),
+            Self::OriginUnreachable => ("origin_unreachable", 502, "The origin can't be reached"),
+            Self::OriginAnswerUnfit => (
+                "origin_answer_unfit",
+                502,
+                "The origin's answer can't be kept",
+            ),
+            Self::OriginUnknown => ("origin_unknown", 504, "The origin gave no answer"),
             Self::Unavailable => ("unavailable", 503, "The service is unavailable"),
             Self::Overloaded => ("overloaded", 503, "The service is overloaded"),
         }
@@ -165,6 +185,7 @@ impl Code {
             Self::TaskInProgress => include_str!("../../docs/errors/task_in_progress.md"),
             Self::TaskCancelled => include_str!("../../docs/errors/task_cancelled.md"),
             Self::TaskEnded => include_str!("../../docs/errors/task_ended.md"),
+            Self::KeyExpired => include_str!("../../docs/errors/key_expired.md"),
             Self::BodyTooLarge => include_str!("../../docs/errors/body_too_large.md"),
             Self::UnsupportedMediaType => {
                 include_str!("../../docs/errors/unsupported_media_type.md")
@@ -177,6 +198,9 @@ impl Code {
             Self::KeyReused => include_str!("../../docs/errors/key_reused.md"),
             Self::TaskFailed => include_str!("../../docs/errors/task_failed.md"),
             Self::Misconfigured => include_str!("../../docs/errors/misconfigured.md"),
+            Self::OriginUnreachable => include_str!("../../docs/errors/origin_unreachable.md"),
+            Self::OriginAnswerUnfit => include_str!("../../docs/errors/origin_answer_unfit.md"),
+            Self::OriginUnknown => include_str!("../../docs/errors/origin_unknown.md"),
             Self::Unavailable => include_str!("../../docs/errors/unavailable.md"),
             Self::Overloaded => include_str!("../../docs/errors/overloaded.md"),
         }

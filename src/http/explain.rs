@@ -331,7 +331,7 @@ fn answer(subject: &Subject<'_>, described: &Described, at_ms: u64) -> Answer {
 /// By each of the bodies that the source lets be signed: what is accepted, or else explained, counts.
 fn explained(subject: &Subject<'_>, described: &Described, at_ms: u64) -> Explanation {
     let body = described.body.as_slice();
-    let decoded = body::decode(subject.encoding, &described.headers, body.to_vec()).ok();
+    let decoded = body::decode(&described.headers, body.to_vec(), subject.encoding).ok();
     let Some(decoded) = decoded else {
         // It was copied unpacked, or is not taken at all; what was given is all there is.
         return by(subject, described, at_ms, body, None);
@@ -339,9 +339,10 @@ fn explained(subject: &Subject<'_>, described: &Described, at_ms: u64) -> Explan
     let all = [body, decoded.plain()];
     let mut found: Vec<Explanation> = decoded
         .signed()
+        .into_iter()
         .map(|signed| {
             let other = all.into_iter().find(|other| *other != signed);
-            let other = other.filter(|_| decoded.signed().count() == 1);
+            let other = other.filter(|_| decoded.signed().len() == 1);
             by(subject, described, at_ms, signed, other)
         })
         .collect();

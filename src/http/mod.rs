@@ -9,16 +9,19 @@
 //! | `body` | the type, coding and nesting of a body |
 //! | `auth` | whose bearer token it is |
 //! | `prefer` | what the client prefers (RFC 7240) |
+//! | `body` | content encodings, and limits before anything is parsed |
 //! | `headers` | which fields are stored with a task or an answer |
 //! | `answer` | what the sender gets, from where the task stands |
 //! | `document`, `waiting` | the task as JSON |
 //! | `object_call`, `frame` | how Worker and object talk to each other |
+//! | `gateway` | what goes on to the origin of a gateway, and what comes back |
 //! | `target` | which addresses a function may call |
 //! | `explain` | why the signature of a delivery does not hold |
 //! | `signal` | whether a signal may be sent, and what it says |
 //! | `steer` | what an operator asks for, and what the answer is |
 //! | `journal` | the records of a task as JSON |
 //! | `query` | the parameters of an address |
+//! | `reused` | what is said of a key that belongs to another request |
 //! | `problem`, `code` | errors as problem documents (RFC 9457) |
 
 pub mod admit;
@@ -29,6 +32,7 @@ pub mod code;
 pub mod document;
 pub mod explain;
 mod frame;
+pub mod gateway;
 pub mod headers;
 pub mod hook;
 pub mod journal;
@@ -37,6 +41,7 @@ mod object_reply;
 pub mod prefer;
 pub mod problem;
 pub mod query;
+pub mod reused;
 pub mod route;
 #[cfg(test)]
 mod sample;

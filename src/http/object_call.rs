@@ -263,8 +263,10 @@ pub enum Told {
     Stale(Box<Standing>),
     /// It is not final.
     InProgress(Box<Standing>),
-    /// Same key, other fingerprint.
+    /// Same key, other fingerprint. What differs is the first blob, where old Workers don't look.
     KeyReused,
+    /// The key is used up.
+    Expired,
     /// Two keys have the same id.
     KeyCollision,
     /// The ticket is not good.
@@ -349,6 +351,7 @@ impl Told {
             Self::Stale(_) => "stale",
             Self::InProgress(_) => "in_progress",
             Self::KeyReused => "key_reused",
+            Self::Expired => "expired",
             Self::KeyCollision => "key_collision",
             Self::Refused => "refused",
             Self::Recorded { .. } => "recorded",

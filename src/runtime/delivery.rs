@@ -12,6 +12,7 @@ use crate::http::answer::{self, Seen};
 use crate::http::code::Code;
 use crate::http::object_call::{Ask, Call, Reply, Told};
 use crate::http::problem::Problem;
+use crate::http::reused;
 use crate::limits;
 use crate::protocol::{Begin, Standing};
 use crate::types::{Answer, Policy, TaskId};
@@ -100,6 +101,7 @@ impl Delivery<'_> {
     }
 
     async fn begin(&self) -> Result<(Reply, u64), NoReply> {
+        let print = self.admitted.fingerprint.as_ref();
         let call = Call {
             task_id: self.task_id(),
             ask: Ask::Begin {
@@ -108,7 +110,8 @@ impl Delivery<'_> {
                     key: self.admitted.key.clone(),
                     function: self.function.name().to_owned(),
                     policy: self.policy.clone(),
-                    fingerprint: self.admitted.fingerprint.clone().map(|f| f.hash),
+                    fingerprint: print.map(|print| print.hash.clone()),
+                    parts: print.map(|print| print.parts.clone()).unwrap_or_default(),
                     input: self.admitted.input.clone(),
                     claims: self.claims,
                     hop: 0,
@@ -153,13 +156,14 @@ impl Delivery<'_> {
                 self.run(start).await
             }
             Told::Stands(standing) => self.joined(*standing).await,
-            Told::KeyReused => Carried::problem(&Problem::new(
-                Code::KeyReused,
-                "This key was used before for a request with other content. Use a new key for a new request.",
-            )
-            .task(task_id)),
+            Told::KeyReused => Carried::problem(&reused::key_reused(task_id, &reply.differs())),
+            Told::Expired => Carried::problem(&reused::key_expired(task_id)),
             other => {
-                self.edge.log(Level::Error, "begin", json!({"task_id": task_id.to_string(), "told": other.name()}));
+                self.edge.log(
+                    Level::Error,
+                    "begin",
+                    json!({"task_id": task_id.to_string(), "told": other.name()}),
+                );
                 let problem =
                     Problem::new(Code::Unavailable, "The task's object cannot take this now.");
                 Carried::problem(&problem.task(task_id))

@@ -71,6 +71,7 @@ fn understood(reply: ObjectReply) -> Result<Reply, CallError> {
         Told::Unavailable(why) => Err(CallError::Unreachable(why)),
         Told::Claimed { .. }
         | Told::KeyReused
+        | Told::Expired
         | Told::KeyCollision
         | Told::Refused
         | Told::Journal { .. }
@@ -158,6 +159,10 @@ impl Host for EdgeHost {
     fn signal_token(&self, name: &str, n: u32) -> Option<String> {
         let secret = self.edge.secret(TOKEN)?;
         seal::signal_token(&secret, self.task_id, name, n)
+    }
+
+    fn secret(&self, name: &str) -> Option<String> {
+        (name != TOKEN).then(|| self.edge.secret(name)).flatten()
     }
 
     fn fit(&self, answer: Answer) -> Result<Answer, Failure> {

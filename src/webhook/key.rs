@@ -258,8 +258,8 @@ fn field(
 }
 
 fn parameter(target: &str, name: &str) -> Result<Option<Part>, &'static str> {
+    let target = target.split('#').next().unwrap_or("");
     let query = target.split_once('?').map_or("", |(_, query)| query);
-    let query = query.split('#').next().unwrap_or("");
     let mut values = form_urlencoded::parse(query.as_bytes())
         .filter(|(n, _)| n == name)
         .map(|(_, value)| value);

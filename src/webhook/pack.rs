@@ -65,7 +65,7 @@ pub enum EventRule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// Where the list is; the empty pointer is the whole body.
-    pub items: Pointer,
+    pub list: Pointer,
     /// Where the key is, within an item.
     pub key: Pointer,
 }

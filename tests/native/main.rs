@@ -12,6 +12,7 @@ mod driver_faults;
 mod driver_functions;
 #[cfg(feature = "lab")]
 mod fuzz_corpus;
+mod gateway;
 #[path = "../chaos/history/mod.rs"]
 mod history;
 #[cfg(feature = "lab")]
@@ -44,6 +45,7 @@ mod protocol_exact;
 mod protocol_family;
 mod protocol_faults;
 mod protocol_fixture;
+mod protocol_keeps;
 mod protocol_ledger;
 mod protocol_messages;
 mod protocol_outbox;
@@ -62,4 +64,5 @@ mod protocol_words;
 mod protocol_world;
 mod sql;
 mod store;
+mod webhook_packs;
 mod webhook_vectors;

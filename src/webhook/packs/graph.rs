@@ -13,7 +13,7 @@ pub(super) fn pack() -> Pack {
         event: vec![event_at("/value/0/changeType")],
         handshakes: vec![Handshake::GraphToken],
         split: Some(Split {
-            items: pointer("/value"),
+            list: pointer("/value"),
             key: pointer("/id"),
         }),
         retry_plan_ms: 4 * HOUR_MS,

@@ -12,7 +12,7 @@ pub(super) fn pack() -> Pack {
         keys: vec![KeyRule::SignedBytes],
         event: vec![event_at("/0/event")],
         split: Some(Split {
-            items: pointer(""),
+            list: pointer(""),
             key: pointer("/sg_event_id"),
         }),
         retry_plan_ms: DAY_MS,

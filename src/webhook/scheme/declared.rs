@@ -7,6 +7,7 @@ use super::timestamp::{Timestamp, TimestampAt, Unit};
 use crate::webhook::Pointer;
 use crate::webhook::secret::KeyForm;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// What Stripe, Slack, Svix and Standard Webhooks use, in seconds.
 const TOLERANCE_S: u64 = 300;
@@ -14,7 +15,7 @@ const TOLERANCE_S: u64 = 300;
 /// A scheme as it is written down.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) enum Declared {
+enum Declared {
     None {},
     Form(Box<DeclaredForm>),
     StandardWebhooks(Tolerance),
@@ -27,14 +28,14 @@ pub(super) enum Declared {
 /// `null` for any distance of the clocks.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Tolerance {
+struct Tolerance {
     #[serde(default = "tolerance_s")]
     tolerance_s: Option<u64>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct DeclaredForm {
+struct DeclaredForm {
     algorithm: Algorithm,
     header: String,
     #[serde(default)]
@@ -67,11 +68,13 @@ fn tolerance_s() -> Option<u64> {
     Some(TOLERANCE_S)
 }
 
-impl TryFrom<Declared> for Scheme {
+impl TryFrom<Map<String, Value>> for Scheme {
     type Error = String;
 
-    fn try_from(declared: Declared) -> Result<Self, String> {
-        Ok(match declared {
+    fn try_from(mut members: Map<String, Value>) -> Result<Self, String> {
+        members.entry("kind").or_insert_with(|| "form".into());
+        let declared = serde_json::from_value(Value::Object(members));
+        Ok(match declared.map_err(|why| why.to_string())? {
             Declared::None {} => Self::None,
             Declared::Form(form) => Self::Form(form.build()?),
             Declared::StandardWebhooks(Tolerance { tolerance_s }) => {

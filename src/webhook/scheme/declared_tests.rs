@@ -1,7 +1,7 @@
 //! Schemes as they are written down, and how a wrong one is named.
 
 use super::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 fn read(value: &Value) -> Result<Scheme, String> {
     serde_json::from_str(&value.to_string()).map_err(|why| why.to_string())
@@ -30,7 +30,7 @@ fn every_kind_is_read() {
         (json!({"kind": "mailgun"}), Scheme::Mailgun { tolerance_s }),
         (json!({"kind": "client-state"}), Scheme::ClientState),
         (
-            json!({"kind": "form", "algorithm": "hmac-sha256", "header": "X-Hub-Signature-256", "prefix": "sha256="}),
+            json!({"algorithm": "hmac-sha256", "header": "X-Hub-Signature-256", "prefix": "sha256="}),
             Scheme::github(),
         ),
     ] {
@@ -120,7 +120,12 @@ fn are_named(cases: &[(Value, &str)]) {
 fn unknown_words_are_named() {
     are_named(&[
         (json!({"kind": "magic"}), "unknown variant `magic`"),
-        (json!({"algorithm": "hmac-sha256"}), "missing field `kind`"),
+        (
+            json!({"algorithm": "hmac-sha256"}),
+            "missing field `header`",
+        ),
+        (json!({}), "missing field `algorithm`"),
+        (json!({"kind": 1}), "expected variant identifier"),
         (json!({"kind": "form"}), "missing field `algorithm`"),
         (
             json!({"kind": "twilio", "header": "x"}),

@@ -24,12 +24,12 @@ use serde::Deserialize;
 
 /// How a source proves who it is.
 ///
-/// In a configuration it is a map with its `kind`, and for a form what the fields of [`Form`] say:
+/// In a configuration it is a map with its `kind` (`form` if there is none), and for a form what the
+/// fields of [`Form`] say:
 ///
 /// ```
 /// use onceward::webhook::Scheme;
 /// let scheme: Scheme = serde_json::from_str(r#"{
-///     "kind": "form",
 ///     "algorithm": "hmac-sha256",
 ///     "header": "X-Acme-Signature",
 ///     "prefix": "v1=",
@@ -44,7 +44,7 @@ use serde::Deserialize;
 /// assert_eq!(standard.tolerance_s(), Some(Some(300)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "declared::Declared")]
+#[serde(try_from = "serde_json::Map<String, serde_json::Value>")]
 pub enum Scheme {
     /// Anybody may send.
     None,
