@@ -24,6 +24,7 @@ pub use problem::ConfigProblem;
 pub use source::Source;
 
 use crate::function::Function;
+use crate::http::profile::CallRules;
 use crate::types::Policy;
 
 /// Longest name of a source or function in an address.
@@ -35,6 +36,10 @@ pub trait Named {
     fn name(&self) -> &str;
     /// How it wants to be run.
     fn policy(&self) -> &Policy;
+    /// What its callers are promised.
+    fn rules(&self) -> CallRules {
+        CallRules::default()
+    }
 }
 
 impl Named for Function {
@@ -44,6 +49,10 @@ impl Named for Function {
 
     fn policy(&self) -> &Policy {
         Self::policy(self)
+    }
+
+    fn rules(&self) -> CallRules {
+        Self::rules(self).clone()
     }
 }
 

@@ -4,7 +4,8 @@
 //! 1. route: the source or function exists (404);
 //! 2. size: declared length, body, kept header fields (413, 431);
 //! 3. signature or token (401, 403; 500 where the secret is not usable);
-//! 4. key (400).
+//! 4. type of the body, where a function takes some only (415);
+//! 5. key (400).
 //!
 //! What comes after, the object decides: fingerprint (422), in progress, stored answer.
 //!
@@ -14,8 +15,10 @@
 use super::auth::{Caller, Scope, Tokens};
 use super::code::Code;
 use super::headers::{keep_input, size};
-use super::prefer::Prefer;
+use super::media;
+use super::prefer::{Handling, Prefer};
 use super::problem::Problem;
+use super::profile::{self, KeySyntax};
 use crate::config::{App, Named, Source};
 use crate::limits::{MAX_BODY_BYTES, MAX_HEADER_BYTES};
 use crate::types::{Headers, Input, TaskKey, TaskKind};
@@ -145,6 +148,7 @@ pub fn admit_hook<F: Named>(
             Problem::bad_signature(format!("source {}: {refusal}", source.name()))
         })?;
     let key = key_of(source.key_rules(), delivery.headers)?;
+    let prefer = checked(source.key_rules(), delivery.headers)?;
     // The builder has checked that it exists.
     let function = app
         .function(source.function())
@@ -159,7 +163,7 @@ pub fn admit_hook<F: Named>(
             headers: keep_input(delivery.headers, source.kept_headers()),
             body,
         },
-        prefer: Prefer::read(delivery.headers),
+        prefer,
         mode: Mode::Webhook {
             own_5xx: source.passes_5xx(),
         },
@@ -169,7 +173,7 @@ pub fn admit_hook<F: Named>(
     })
 }
 
-/// Decides about a call of a function.
+/// Decides about a call of a function. `fresh` is random: it names a call that needs no key.
 ///
 /// # Errors
 /// The first check that fails, as a problem to answer with. Its `reason` is for the log.
@@ -179,11 +183,19 @@ pub fn admit_call<F: Named>(
     delivery: &Delivery<'_>,
     body: Vec<u8>,
     tokens: &Tokens,
+    fresh: &str,
 ) -> Result<Admitted, Problem> {
     let function = check_call(app, function, delivery)?;
     body_fits(body.len())?;
     let Caller { tenant, .. } = tokens.check(delivery.headers, Scope::Invoke)?;
-    let key = key_of(&[KeyRule::IdempotencyKey], delivery.headers)?;
+    let rules = function.rules();
+    media::check(delivery.headers, &rules.accepts)?;
+    let mut prefer = Prefer::read(delivery.headers);
+    let key = rules.key_of(delivery.headers, prefer, fresh)?;
+    if rules.key == KeySyntax::Strict {
+        // Asked to be lenient, it is not.
+        prefer.handling = prefer.handling.filter(|h| *h == Handling::Strict);
+    }
     let name = function.name();
     Ok(Admitted {
         key: TaskKey::new(TaskKind::Function, name, &tenant, &key),
@@ -193,10 +205,23 @@ pub fn admit_call<F: Named>(
             headers: kept_of_call(delivery.headers),
             body,
         },
-        prefer: Prefer::read(delivery.headers),
+        prefer,
         mode: Mode::Call,
         respond_within_ms: function.policy().respond_within_ms,
     })
+}
+
+/// What a sender prefers, once its key is checked as closely as it wants. That is said of the field
+/// `Idempotency-Key` only: where the key stands elsewhere, there is nothing to be strict about.
+fn checked(rules: &[KeyRule], headers: &Headers) -> Result<Prefer, Problem> {
+    let mut prefer = Prefer::read(headers);
+    if !rules.contains(&KeyRule::IdempotencyKey) {
+        prefer.handling = None;
+    }
+    if prefer.is_strict() {
+        profile::strict(headers)?;
+    }
+    Ok(prefer)
 }
 
 fn kept_of_call(headers: &Headers) -> Headers {

@@ -154,6 +154,7 @@ fn call(faults: &[Fault]) -> Result<Admitted, Problem> {
         &delivery,
         r.body,
         &Tokens::single(Some("token")),
+        "fresh",
     )
 }
 

@@ -1,6 +1,5 @@
 //! Every error that a client can get, each with a page of its own.
 
-use crate::types::{Answer, Headers};
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,6 +37,10 @@ pub enum Code {
     TaskEnded,
     /// Body above the limit.
     BodyTooLarge,
+    /// A body of a type that isn't taken.
+    UnsupportedMediaType,
+    /// More requests than are taken at a time.
+    RateLimited,
     /// Header fields above the limit.
     HeadersTooLarge,
     /// Same key, other request.
@@ -67,8 +70,10 @@ impl Code {
         Self::TaskCancelled,
         Self::TaskEnded,
         Self::BodyTooLarge,
-        Self::HeadersTooLarge,
+        Self::UnsupportedMediaType,
         Self::KeyReused,
+        Self::RateLimited,
+        Self::HeadersTooLarge,
         Self::TaskFailed,
         Self::Misconfigured,
         Self::Unavailable,
@@ -89,6 +94,12 @@ impl Code {
             Self::TaskCancelled => ("task_cancelled", 409, "The task was cancelled"),
             Self::TaskEnded => ("task_ended", 409, "The task has ended"),
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),
+            Self::UnsupportedMediaType => (
+                "unsupported_media_type",
+                415,
+                "The body has a type that is not taken here",
+            ),
+            Self::RateLimited => ("rate_limited", 429, "Too many requests"),
             Self::HeadersTooLarge => ("headers_too_large", 431, "Header fields are too large"),
             Self::KeyReused => ("key_reused", 422, "Idempotency key is already used"),
             Self::TaskFailed => ("task_failed", 500, "The function failed"),
@@ -119,13 +130,21 @@ impl Code {
         format!("/errors/{}", self.as_str())
     }
 
+    /// True if the page of the route's policy helps: it says what keys it takes and for how long.
+    pub const fn is_about_keys(self) -> bool {
+        matches!(
+            self,
+            Self::KeyMissing | Self::KeyMalformed | Self::KeyReused | Self::TaskInProgress
+        )
+    }
+
     /// Seconds until it makes sense to send again, where that is known beforehand. Short where
     /// somebody else is at work, long where a person has to act.
     pub const fn retry_after_s(self) -> Option<u64> {
         match self {
             Self::TaskInProgress => Some(2),
             Self::Unavailable => Some(5),
-            Self::Overloaded => Some(10),
+            Self::Overloaded | Self::RateLimited => Some(10),
             Self::Misconfigured => Some(60),
             _ => None,
         }
@@ -146,29 +165,16 @@ impl Code {
             Self::TaskCancelled => include_str!("../../docs/errors/task_cancelled.md"),
             Self::TaskEnded => include_str!("../../docs/errors/task_ended.md"),
             Self::BodyTooLarge => include_str!("../../docs/errors/body_too_large.md"),
+            Self::UnsupportedMediaType => {
+                include_str!("../../docs/errors/unsupported_media_type.md")
+            }
+            Self::RateLimited => include_str!("../../docs/errors/rate_limited.md"),
             Self::HeadersTooLarge => include_str!("../../docs/errors/headers_too_large.md"),
             Self::KeyReused => include_str!("../../docs/errors/key_reused.md"),
             Self::TaskFailed => include_str!("../../docs/errors/task_failed.md"),
             Self::Misconfigured => include_str!("../../docs/errors/misconfigured.md"),
             Self::Unavailable => include_str!("../../docs/errors/unavailable.md"),
             Self::Overloaded => include_str!("../../docs/errors/overloaded.md"),
-        }
-    }
-
-    /// The answer to `GET /errors/{code}`.
-    pub fn page_answer(self) -> Answer {
-        let headers: Headers = [
-            ("content-type", "text/markdown; charset=utf-8"),
-            ("content-language", "en"),
-            ("cache-control", "public, max-age=3600"),
-            ("x-content-type-options", "nosniff"),
-        ]
-        .into_iter()
-        .collect();
-        Answer {
-            status: 200,
-            headers,
-            body: self.page().as_bytes().to_vec(),
         }
     }
 }
@@ -249,12 +255,27 @@ mod tests {
                 verdict.starts_with("Yes") || verdict.starts_with("No"),
                 "{code}: {verdict}"
             );
-            let line = format!(
-                "| [{code}]({code}.md) | {} | {} |",
+            let start = format!(
+                "| [{code}]({code}.md) | {} | {} | ",
                 code.status(),
                 code.title()
             );
-            assert!(index.contains(&line), "docs/errors/README.md lacks: {line}");
+            let line = index.lines().find(|line| line.starts_with(&start));
+            let line = line.unwrap_or_else(|| panic!("docs/errors/README.md lacks: {start}"));
+            // Cause, what to do, and the same verdict as the page.
+            let cells: Vec<&str> = line[start.len()..]
+                .trim_end_matches(" |")
+                .split(" | ")
+                .collect();
+            let again = if verdict.starts_with("Yes") {
+                "yes"
+            } else {
+                "no"
+            };
+            assert!(
+                matches!(cells.as_slice(), [cause, fix, last] if !cause.is_empty() && !fix.is_empty() && *last == again),
+                "docs/errors/README.md: wanted cause | what to do | {again}: {line}"
+            );
         }
     }
 
@@ -266,16 +287,5 @@ mod tests {
         for text in ["", "KEY_MISSING", "key-missing", "key_missing ", "nope"] {
             assert_eq!(text.parse::<Code>(), Err(UnknownCode), "{text:?}");
         }
-    }
-
-    #[test]
-    fn the_page_is_served_as_text() {
-        let answer = Code::KeyReused.page_answer();
-        assert_eq!(answer.status, 200);
-        assert_eq!(
-            answer.headers.get("content-type"),
-            Some("text/markdown; charset=utf-8")
-        );
-        assert_eq!(answer.body, Code::KeyReused.page().as_bytes());
     }
 }

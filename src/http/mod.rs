@@ -7,9 +7,13 @@
 //! | `admit` | whether a delivery may begin or join a task, in the order of checks of the contract |
 //! | `auth` | whose bearer token it is |
 //! | `prefer` | what the client prefers (RFC 7240) |
+//! | `profile` | what callers of a function are promised: keys, statuses |
+//! | `policy`, `policy_page` | the same for each route, as a document and as a page |
+//! | `media` | which types of bodies a route takes |
 //! | `headers` | which fields are stored with a task or an answer |
 //! | `answer` | what the sender gets, from where the task stands |
 //! | `document`, `waiting` | the task as JSON |
+//! | `show`, `validator` | one task for who polls it: `ETag` and 304 |
 //! | `object_call`, `frame` | how Worker and object talk to each other |
 //! | `target` | which addresses a function may call |
 //! | `signal` | whether a signal may be sent, and what it says |
@@ -17,6 +21,7 @@
 //! | `journal` | the records of a task as JSON |
 //! | `query` | the parameters of an address |
 //! | `problem`, `code` | errors as problem documents (RFC 9457) |
+//! | `page` | pages for people: of errors and policies |
 
 pub mod admit;
 pub mod answer;
@@ -26,15 +31,22 @@ pub mod document;
 mod frame;
 pub mod headers;
 pub mod journal;
+pub mod media;
 pub mod object_call;
+pub mod page;
+pub mod policy;
+pub mod policy_page;
 pub mod prefer;
 pub mod problem;
+pub mod profile;
 pub mod query;
 pub mod route;
 #[cfg(test)]
 mod sample;
 pub mod seal;
+pub mod show;
 pub mod signal;
 pub mod steer;
 pub mod target;
+pub mod validator;
 pub mod waiting;

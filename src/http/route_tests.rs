@@ -94,6 +94,25 @@ fn every_entry_is_reached() {
                 code: Code::KeyReused,
             },
         ),
+        ("GET", "/errors", Route::ErrorIndex),
+        ("GET", "/.well-known/idempotency", Route::Policies),
+        ("GET", "/policy", Route::PolicyIndex),
+        (
+            "GET",
+            "/policy/hooks/github",
+            Route::PolicyPage {
+                kind: TaskKind::Source,
+                name: "github".into(),
+            },
+        ),
+        (
+            "GET",
+            "/policy/functions/order-sync_2",
+            Route::PolicyPage {
+                kind: TaskKind::Function,
+                name: "order-sync_2".into(),
+            },
+        ),
         ("POST", "/internal/continue", Route::Continue),
     ];
     for (entry, (method, path, got)) in ROUTES.iter().zip(want) {
@@ -115,7 +134,13 @@ fn every_entry_is_reached() {
 fn only_hooks_health_and_pages_are_open() {
     for entry in ROUTES {
         let want = match entry.pattern {
-            "/healthz" | "/errors/{code}" => Access::Public,
+            "/healthz"
+            | "/errors/{code}"
+            | "/errors"
+            | "/.well-known/idempotency"
+            | "/policy"
+            | "/policy/hooks/{source}"
+            | "/policy/functions/{name}" => Access::Public,
             // Numbers without a secret, and in a lab build only.
             "/lab/faults" | "/lab/counters" if entry.method == "GET" => Access::Public,
             "/hooks/{source}" => Access::Signature,
@@ -229,8 +254,15 @@ fn no_second_spelling_is_served() {
             "/v1/functions/",
             "/v1/functions/A",
             "/v1/tasks/",
-            "/errors",
             "/errors/",
+            "/policy/",
+            "/policy/hooks",
+            "/policy/hooks/",
+            "/policy/hooks/GitHub",
+            "/policy/sources/github",
+            "/.well-known",
+            "/.well-known/idempotency/",
+            "/.well-known/Idempotency",
             "/errors/nope",
             "/errors/KEY_REUSED",
             "/errors/key_reused.md",
@@ -319,7 +351,7 @@ fn preflights_allow_and_expose_the_contract() {
     has("access-control-allow-methods", "POST");
     has(
         "access-control-allow-headers",
-        "Idempotency-Key Prefer Authorization Content-Type",
+        "Idempotency-Key Prefer Authorization Content-Type If-None-Match",
     );
     has(
         "access-control-expose-headers",

@@ -6,11 +6,13 @@ use super::ports::{Edge, Level};
 use super::slice::{self, Start};
 use super::within;
 use crate::function::{Function, SliceEnd};
-use crate::http::admit::Admitted;
+use crate::http::admit::{Admitted, Mode};
 use crate::http::answer::{self, Seen};
 use crate::http::code::Code;
 use crate::http::object_call::{Ask, Call, Reply, Told};
+use crate::http::policy;
 use crate::http::problem::Problem;
+use crate::http::profile::Statuses;
 use crate::limits;
 use crate::protocol::{Begin, Standing};
 use crate::types::{Answer, Policy, TaskId};
@@ -124,6 +126,8 @@ impl Delivery<'_> {
                 "This key was used before for a request with other content. Use a new key for a new request.",
             )
             .task(task_id)
+            .status(self.statuses().mismatch)
+            .policy(policy::address(self.admitted.key.kind, &self.admitted.key.name))
             .to_answer(),
             other => {
                 self.edge.log(Level::Error, "begin", json!({"task_id": task_id.to_string(), "told": other.name()}));
@@ -191,11 +195,20 @@ impl Delivery<'_> {
         }
     }
 
+    /// What the function's profile makes of refusals; webhooks have none.
+    fn statuses(&self) -> Statuses {
+        match self.admitted.mode {
+            Mode::Call => self.function.rules().statuses(),
+            Mode::Webhook { .. } => Statuses::default(),
+        }
+    }
+
     fn answer(&self, standing: &Standing, replayed: bool) -> Answer {
         answer::answer(&Seen {
             standing,
             mode: self.admitted.mode,
             prefer: self.admitted.prefer,
+            statuses: self.statuses(),
             replayed,
             now_ms: self.edge.now_ms(),
         })

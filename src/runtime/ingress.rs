@@ -11,6 +11,7 @@ use crate::function::InputProblem;
 use crate::http::admit::{self, Admitted};
 use crate::http::code::Code;
 use crate::http::problem::{Cause, Problem};
+use crate::http::profile::KEY_FIELD;
 use crate::types::Answer;
 use serde_json::json;
 
@@ -48,10 +49,21 @@ pub(super) async fn call(
     app: &App,
 ) -> Result<Answer, Problem> {
     let head = exchange.delivery();
-    admit::check_call(app, name, &head)?;
+    let function = admit::check_call(app, name, &head)?;
     let body = read(body).await?;
-    let admitted = admit::admit_call(app, name, &head, body, &tokens(edge))?;
-    deliver(admitted, None, exchange, edge, app).await
+    let fresh = edge.token();
+    let admitted = admit::admit_call(app, name, &head, body, &tokens(edge), fresh.as_str())?;
+    let echo = function.rules().echo(&exchange.headers);
+    let answer = deliver(admitted, None, exchange, edge, app).await;
+    let Some(key) = echo else {
+        return answer;
+    };
+    answer
+        .map(|mut answer| {
+            answer.headers.set(KEY_FIELD, key);
+            answer
+        })
+        .map_err(|problem| problem.header(KEY_FIELD, key))
 }
 
 async fn deliver(

@@ -73,6 +73,7 @@ const STEERED: &[Code] = &[
     Code::TaskInProgress,
     Code::TaskEnded,
     Code::BodyTooLarge,
+    Code::UnsupportedMediaType,
 ];
 const SIGNALLED: &[Code] = &[
     Code::KeyMissing,
@@ -82,6 +83,7 @@ const SIGNALLED: &[Code] = &[
     Code::TaskNotFound,
     Code::TaskEnded,
     Code::BodyTooLarge,
+    Code::UnsupportedMediaType,
     Code::KeyReused,
     Code::Overloaded,
 ];
@@ -106,7 +108,7 @@ fn declared(route: &Route) -> Declared {
         Route::ListTasks | Route::SetFaults => {
             of(&[200], &[Code::InputInvalid, Code::Unauthorized])
         }
-        Route::ShowTask { .. } | Route::ShowJournal { .. } => of(&[200], LOOKED),
+        Route::ShowTask { .. } | Route::ShowJournal { .. } => of(&[200, 304], LOOKED),
         Route::ForgetTask { .. } => of(
             &[204],
             &[Code::Unauthorized, Code::TaskNotFound, Code::TaskInProgress],
@@ -117,9 +119,14 @@ fn declared(route: &Route) -> Declared {
         }
         Route::Continue => of(&[], &[Code::NotFound]),
         Route::Preflight { .. } => of(&[204], &[]),
-        Route::Health | Route::ErrorPage { .. } | Route::ShowFaults | Route::ShowCounters => {
-            of(&[200], &[])
-        }
+        Route::PolicyPage { .. } => of(&[200], &[Code::NotFound]),
+        Route::Health
+        | Route::ErrorPage { .. }
+        | Route::ErrorIndex
+        | Route::Policies
+        | Route::PolicyIndex
+        | Route::ShowFaults
+        | Route::ShowCounters => of(&[200], &[]),
     }
 }
 

@@ -1,0 +1,398 @@
+//! Which contract a function's callers know: ours, or that of an API that others have got used to.
+//!
+//! A profile is a set of settings ([`CallRules`]), each of which can be changed alone. Codes of problems
+//! stay the same in all of them, and so does what a repeat of a running call does: it joins.
+//!
+//! | | `ietf` | `stripe` | `acp` |
+//! |---|---|---|---|
+//! | key | required | a call without one is a run of its own | required |
+//! | same key, other content | 422 | 400 | 422 |
+//! | still running after the wait | 409 | 409 | 409 |
+//! | no key | 400 | accepted | 400 |
+//! | answers kept | all | all | below 500 |
+//! | key sent back | no | no | yes |
+//! | kept for | as configured | as configured | 24 hours at least |
+//!
+//! Sources: draft-ietf-httpapi-idempotency-key-header-07; Stripe's API reference, "Idempotent
+//! requests"; Agentic Commerce Protocol, section 6 "Idempotency".
+
+use super::code::Code;
+use super::media;
+use super::prefer::Prefer;
+use super::problem::Problem;
+use crate::limits::MAX_KEY_CHARS;
+use crate::types::{Headers, Policy};
+use crate::webhook::{KeyProblem, KeyRule, key, single};
+use sfv::{BareItem, Item, Parser};
+use std::fmt;
+
+/// The field that carries the key of a call.
+pub const KEY_FIELD: &str = "idempotency-key";
+/// Least retention of the `acp` profile, in milliseconds.
+const ACP_RETENTION_MS: u64 = 24 * 3_600_000;
+/// What the key of a call that came without one begins with; the rest is random.
+const KEYLESS: &str = "keyless-";
+
+/// A contract with a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// The IETF draft, as this page reads it.
+    #[default]
+    Ietf,
+    /// What clients of Stripe expect.
+    Stripe,
+    /// What clients of the Agentic Commerce Protocol expect.
+    Acp,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: &'static [Self] = &[Self::Ietf, Self::Stripe, Self::Acp];
+
+    /// Its name in documents and configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ietf => "ietf",
+            Self::Stripe => "stripe",
+            Self::Acp => "acp",
+        }
+    }
+
+    /// Reads the name.
+    ///
+    /// ```
+    /// use onceward::http::profile::Profile;
+    /// assert_eq!(Profile::parse("acp"), Some(Profile::Acp));
+    /// assert_eq!(Profile::parse("ACP"), None);
+    /// ```
+    pub fn parse(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|profile| profile.as_str() == name)
+    }
+
+    /// Its settings.
+    pub fn rules(self) -> CallRules {
+        CallRules::of(self)
+    }
+}
+
+/// How a key has to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeySyntax {
+    /// `"abc"` or `abc`, which are one key.
+    Lenient,
+    /// A Structured Field string (RFC 9651, 3.3.3): `"abc"`.
+    Strict,
+}
+
+impl KeySyntax {
+    /// Its name in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Lenient => "lenient",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+/// Which keys are accepted among those of visible ASCII: a length, and characters.
+///
+/// ```
+/// use onceward::http::profile::KeyPattern;
+/// let pattern = KeyPattern::new(16, 255).of("_.:-");
+/// assert_eq!(pattern.to_string(), "^[A-Za-z0-9_.:-]{16,255}$");
+/// assert!(pattern.takes("order-7:2026-11-30") && !pattern.takes("order/7:2026-11-30"));
+/// assert!(!pattern.takes("short"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeyPattern {
+    least: usize,
+    most: usize,
+    /// Signs besides letters and digits; `None`: every visible character.
+    signs: Option<String>,
+}
+
+impl Default for KeyPattern {
+    fn default() -> Self {
+        Self::new(1, MAX_KEY_CHARS)
+    }
+}
+
+impl KeyPattern {
+    /// Keys of so many visible ASCII characters.
+    pub fn new(least: usize, most: usize) -> Self {
+        Self {
+            least,
+            most,
+            signs: None,
+        }
+    }
+
+    /// Only letters, digits and these signs.
+    #[must_use]
+    pub fn of(mut self, signs: &str) -> Self {
+        self.signs = Some(signs.to_owned());
+        self
+    }
+
+    /// Least and most characters.
+    pub fn chars(&self) -> (usize, usize) {
+        (self.least, self.most)
+    }
+
+    /// Whether a key is accepted.
+    pub fn takes(&self, key: &str) -> bool {
+        let known = |c: char| match &self.signs {
+            None => c.is_ascii_graphic(),
+            Some(signs) => c.is_ascii_alphanumeric() || signs.contains(c),
+        };
+        (self.least..=self.most).contains(&key.len()) && key.chars().all(known)
+    }
+
+    fn problem(&self) -> Option<String> {
+        let (least, most) = (self.least, self.most);
+        if least == 0 || least > most || most > MAX_KEY_CHARS {
+            return Some(format!(
+                "keys of {least} to {most} characters: wanted a range within 1 to {MAX_KEY_CHARS}"
+            ));
+        }
+        let signs = self.signs.iter().flat_map(|signs| signs.chars());
+        let mut wrong = signs.filter(|c| !c.is_ascii_punctuation());
+        wrong
+            .next()
+            .map(|c| format!("sign {c:?} of the key pattern: wanted a visible ASCII sign"))
+    }
+}
+
+impl fmt::Display for KeyPattern {
+    /// As a regular expression.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (least, most) = (self.least, self.most);
+        let Some(signs) = &self.signs else {
+            return write!(f, "^[!-~]{{{least},{most}}}$");
+        };
+        f.write_str("^[A-Za-z0-9")?;
+        // The hyphen stands last, where it means itself.
+        let plain = signs.chars().filter(|c| *c != '-');
+        for sign in plain {
+            let mark = if matches!(sign, '\\' | ']' | '[' | '^') {
+                "\\"
+            } else {
+                ""
+            };
+            write!(f, "{mark}{sign}")?;
+        }
+        let hyphen = if signs.contains('-') { "-" } else { "" };
+        write!(f, "{hyphen}]{{{least},{most}}}$")
+    }
+}
+
+/// What callers of one function are promised.
+///
+/// ```
+/// use onceward::http::profile::{CallRules, KeySyntax, Profile};
+/// let rules = CallRules { key: KeySyntax::Strict, ..Profile::Acp.rules() };
+/// assert!(rules.problems(&Default::default()).is_empty());
+/// let odd = CallRules { status_in_flight: 200, ..rules };
+/// assert!(odd.problems(&Default::default())[0].contains("in_flight"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRules {
+    /// What the settings began as.
+    pub profile: Profile,
+    /// A call without a key is refused; otherwise it is a run of its own.
+    pub key_required: bool,
+    /// How the key has to be written.
+    pub key: KeySyntax,
+    /// Which keys are accepted.
+    pub key_pattern: KeyPattern,
+    /// Status of `key_reused`.
+    pub status_mismatch: u16,
+    /// Status of `task_in_progress`, where it answers a repeat.
+    pub status_in_flight: u16,
+    /// Status of `key_missing`.
+    pub status_missing: u16,
+    /// The key is sent back as it came, in `Idempotency-Key`.
+    pub echo_key: bool,
+    /// Answers are kept for this long at least, in milliseconds.
+    pub least_retention_ms: u64,
+    /// Media types that a call may have, such as `application/json`; none named: any.
+    pub accepts: Vec<String>,
+}
+
+impl Default for CallRules {
+    fn default() -> Self {
+        Self::of(Profile::default())
+    }
+}
+
+impl CallRules {
+    /// The settings of a profile.
+    pub fn of(profile: Profile) -> Self {
+        let ietf = Self {
+            profile,
+            key_required: true,
+            key: KeySyntax::Lenient,
+            key_pattern: KeyPattern::default(),
+            status_mismatch: Code::KeyReused.status(),
+            status_in_flight: Code::TaskInProgress.status(),
+            status_missing: Code::KeyMissing.status(),
+            echo_key: false,
+            least_retention_ms: 0,
+            accepts: Vec::new(),
+        };
+        match profile {
+            Profile::Ietf => ietf,
+            Profile::Stripe => Self {
+                key_required: false,
+                status_mismatch: 400,
+                ..ietf
+            },
+            Profile::Acp => Self {
+                echo_key: true,
+                least_retention_ms: ACP_RETENTION_MS,
+                ..ietf
+            },
+        }
+    }
+
+    /// Statuses of the refusals that answer a repeat.
+    pub fn statuses(&self) -> Statuses {
+        Statuses {
+            mismatch: self.status_mismatch,
+            in_flight: self.status_in_flight,
+        }
+    }
+
+    /// Everything that is wrong with the settings of a function with this policy, each as one sentence.
+    pub fn problems(&self, policy: &Policy) -> Vec<String> {
+        let statuses = [
+            ("mismatch", self.status_mismatch),
+            ("in_flight", self.status_in_flight),
+            ("missing", self.status_missing),
+        ];
+        let mut out: Vec<String> = statuses
+            .into_iter()
+            .filter(|(_, status)| !(400..=499).contains(status))
+            .map(|(name, status)| format!("status of {name}: got {status}, wanted 400 to 499"))
+            .collect();
+        out.extend(self.key_pattern.problem());
+        out.extend(media::problems(&self.accepts));
+        let kept_ms = policy
+            .retention_succeeded_ms
+            .min(policy.retention_failed_ms);
+        if kept_ms < self.least_retention_ms {
+            let (name, least) = (self.profile.as_str(), self.least_retention_ms);
+            out.push(format!(
+                "retention in ms: got {kept_ms}, and profile {name} promises {least}"
+            ));
+        }
+        out
+    }
+
+    /// The key of a call. `fresh` is random, and stands for the key of a call that needs none.
+    ///
+    /// # Errors
+    /// 400 `key_malformed`; `key_missing` where one is required.
+    ///
+    /// ```
+    /// use onceward::http::{prefer::Prefer, profile::Profile};
+    /// use onceward::types::Headers;
+    /// let none = Headers::default();
+    /// assert!(Profile::Ietf.rules().key_of(&none, Prefer::default(), "r1").is_err());
+    /// let own = Profile::Stripe.rules().key_of(&none, Prefer::default(), "r1").unwrap();
+    /// assert_eq!(own, "keyless-r1");
+    /// ```
+    pub fn key_of(
+        &self,
+        headers: &Headers,
+        prefer: Prefer,
+        fresh: &str,
+    ) -> Result<String, Problem> {
+        let key = match key::extract(&[KeyRule::IdempotencyKey], headers) {
+            Ok(key) => key,
+            Err(KeyProblem::Missing { .. }) if !self.key_required => {
+                return Ok(format!("{KEYLESS}{fresh}"));
+            }
+            Err(problem @ KeyProblem::Missing { .. }) => {
+                return Err(
+                    Problem::new(Code::KeyMissing, problem.to_string()).status(self.status_missing)
+                );
+            }
+            Err(problem) => return Err(Problem::new(Code::KeyMalformed, problem.to_string())),
+        };
+        if self.key == KeySyntax::Strict || prefer.is_strict() {
+            strict(headers)?;
+        }
+        if !self.key_pattern.takes(&key) {
+            return Err(Problem::new(
+                Code::KeyMalformed,
+                format!(
+                    "{KEY_FIELD}: wanted a key that matches {}.",
+                    self.key_pattern
+                ),
+            ));
+        }
+        Ok(key)
+    }
+
+    /// The field that sends the key of an admitted call back, as it came.
+    pub fn echo<'a>(&self, headers: &'a Headers) -> Option<&'a str> {
+        if self.echo_key {
+            headers.get(KEY_FIELD)
+        } else {
+            None
+        }
+    }
+}
+
+/// Statuses of refusals that a profile can change. The default ones are ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statuses {
+    /// Of `key_reused`.
+    pub mismatch: u16,
+    /// Of `task_in_progress`.
+    pub in_flight: u16,
+}
+
+impl Default for Statuses {
+    fn default() -> Self {
+        CallRules::default().statuses()
+    }
+}
+
+/// Refuses an `Idempotency-Key` that is no Structured Field string (`Prefer: handling=strict`). One
+/// that isn't there is nobody's fault here.
+///
+/// # Errors
+/// 400 `key_malformed`.
+///
+/// ```
+/// use onceward::{http::profile::strict, types::Headers};
+/// let with = |value: &str| [("Idempotency-Key", value)].into_iter().collect::<Headers>();
+/// assert!(strict(&with("\"k1\"; a=1")).is_ok());
+/// assert!(strict(&with("k1")).is_err());
+/// assert!(strict(&Headers::default()).is_ok());
+/// ```
+pub fn strict(headers: &Headers) -> Result<(), Problem> {
+    let wrong = || {
+        Problem::new(
+            Code::KeyMalformed,
+            format!(
+                "{KEY_FIELD}: wanted one quoted string, like \"8e03978e-40d5-43dd\" with its quotes."
+            ),
+        )
+    };
+    let Some(value) = single(headers, KEY_FIELD).map_err(|_| wrong())? else {
+        return Ok(());
+    };
+    let item: Item = Parser::new(value).parse().map_err(|_| wrong())?;
+    match item.bare_item {
+        BareItem::String(_) => Ok(()),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+#[path = "profile_tests.rs"]
+mod tests;
