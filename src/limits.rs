@@ -30,6 +30,10 @@ pub const MAX_DETAILS_BYTES: usize = 4 << 10;
 /// Longest idempotency key, in visible ASCII characters.
 pub const MAX_KEY_CHARS: usize = 255;
 
+/// Most signatures that one delivery may carry. Senders give one for each secret while they rotate
+/// them: two or three.
+pub const MAX_SIGNATURES: usize = 16;
+
 /// Longest step, branch or function name.
 pub const MAX_NAME_BYTES: usize = 200;
 

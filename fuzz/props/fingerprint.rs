@@ -1,8 +1,8 @@
 //! Fingerprints: method, target and body, each on a line of its own but the last.
 
 use super::input::{line, sha256_hex, text};
-use onceward::webhook::FingerprintMode;
 use onceward::webhook::fingerprint::raw;
+use onceward::webhook::{Document, FingerprintMode};
 
 pub fn check(data: &[u8]) {
     let (method, rest) = line(data);
@@ -15,11 +15,11 @@ pub fn check(data: &[u8]) {
         all.extend_from_slice(part);
     }
     assert_eq!(got, sha256_hex(&all));
-    assert_eq!(
-        FingerprintMode::Raw.of(&method, &target, body),
-        Some(got.clone())
-    );
-    assert_eq!(FingerprintMode::Off.of(&method, &target, body), None);
+    let document = Document::new(None, body);
+    let by = |mode: FingerprintMode| mode.of(&method, &target, &document);
+    let print = by(FingerprintMode::Raw).expect("never refused");
+    assert_eq!(print.map(|p| p.hash), Some(got.clone()));
+    assert_eq!(by(FingerprintMode::Off), Ok(None));
     // Nothing passes from one part to the next unseen.
     if let Some((at, last)) = target.char_indices().next_back() {
         let moved = [last.to_string().as_bytes(), body].concat();

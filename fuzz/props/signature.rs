@@ -2,23 +2,32 @@
 
 use super::input::{SECRET, hmac_hex, line, text};
 use onceward::types::Headers;
-use onceward::webhook::{Scheme, Secret};
+use onceward::webhook::{Arrival, Scheme, Secret};
 
 const OTHER: &str = "the secret before";
 
 fn verify(scheme: &Scheme, fields: &[(&str, &str)], body: &[u8]) -> Option<usize> {
     let secrets = [SECRET, OTHER].map(|s| Secret::new(s).expect("a secret"));
     let headers: Headers = fields.iter().copied().collect();
-    scheme.verify(&headers, body, &secrets).ok().flatten()
+    let proof = scheme.verify(&arrival(&headers, body), &secrets).ok()?;
+    proof.secret
+}
+
+fn arrival<'a>(headers: &'a Headers, body: &'a [u8]) -> Arrival<'a> {
+    Arrival {
+        method: "POST",
+        target: "/hooks/a",
+        public_url: None,
+        headers,
+        body,
+        now_ms: 0,
+    }
 }
 
 pub fn check(data: &[u8]) {
     let (given, body) = line(data);
     let given = text(given);
-    let bare = Scheme::HmacSha256Hex {
-        header: "x-bare".into(),
-        prefix: String::new(),
-    };
+    let bare = Scheme::hmac_sha256_hex("x-bare", "");
     for (scheme, field, prefix) in [
         (Scheme::github(), "X-Hub-Signature-256", "sha256="),
         (bare, "X-Bare", ""),
@@ -37,11 +46,11 @@ pub fn check(data: &[u8]) {
         assert_eq!(verify(&scheme, &[], body), None);
         let headers: Headers = [(field, &*signed[0])].into_iter().collect();
         assert!(
-            scheme.verify(&headers, body, &[]).is_err(),
+            scheme.verify(&arrival(&headers, body), &[]).is_err(),
             "without a secret"
         );
         let foreign = Secret::new("another").expect("a secret");
-        assert!(scheme.verify(&headers, body, &[foreign]).is_err());
+        assert!(scheme.verify(&arrival(&headers, body), &[foreign]).is_err());
     }
     let taken = Secret::new(&given).is_ok();
     assert_eq!(taken, !given.is_empty() && given.trim() == given);

@@ -52,11 +52,11 @@ fn presets_are_good() {
 
     let github = app.source("github").expect("there");
     assert_eq!(github.scheme(), &Scheme::github());
-    assert_eq!(github.fingerprint_mode(), FingerprintMode::Off);
+    assert_eq!(github.fingerprint_mode(), &FingerprintMode::Off);
     assert!(github.kept_headers().contains(&"x-github-event".to_owned()));
     let inbox = app.source("inbox").expect("there");
     assert_eq!(inbox.scheme(), &Scheme::None);
-    assert_eq!(inbox.fingerprint_mode(), FingerprintMode::Raw);
+    assert_eq!(inbox.fingerprint_mode(), &FingerprintMode::Raw);
     assert_eq!(
         inbox.key_rules(),
         [
@@ -69,10 +69,7 @@ fn presets_are_good() {
 
 #[test]
 fn each_fault_is_named() {
-    let hmac = |header: &str| Scheme::HmacSha256Hex {
-        header: header.into(),
-        prefix: String::new(),
-    };
+    let hmac = |header: &str| Scheme::hmac_sha256_hex(header, "");
     let tight = Policy {
         respond_within_ms: 1_000,
         lease_ms: 32_000,

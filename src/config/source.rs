@@ -162,8 +162,8 @@ impl Source {
     }
 
     /// What must be equal under the same key.
-    pub fn fingerprint_mode(&self) -> FingerprintMode {
-        self.fingerprint
+    pub fn fingerprint_mode(&self) -> &FingerprintMode {
+        &self.fingerprint
     }
 
     /// Header fields that the function gets to see.
@@ -244,10 +244,8 @@ impl Source {
     /// Every header name that the configuration mentions.
     fn header_names(&self) -> Vec<String> {
         let mut names = self.keep.clone();
-        names.extend(self.keys.iter().map(KeyRule::header));
-        if let Scheme::HmacSha256Hex { header, .. } = &self.scheme {
-            names.push(header.clone());
-        }
+        names.extend(self.keys.iter().flat_map(KeyRule::header_names));
+        names.extend(self.scheme.header_names());
         names
     }
 }

@@ -18,11 +18,14 @@ use super::headers::{keep_input, size};
 use super::media;
 use super::prefer::{Handling, Prefer};
 use super::problem::Problem;
-use super::profile::{self, KeySyntax};
+use super::profile::KeySyntax;
 use crate::config::{App, Named, Source};
 use crate::limits::{MAX_BODY_BYTES, MAX_HEADER_BYTES};
 use crate::types::{Headers, Input, TaskKey, TaskKind};
-use crate::webhook::{FingerprintMode, KeyProblem, KeyRule, key};
+use crate::webhook::{
+    Arrival, Document, DocumentFault, Fingerprint, FingerprintMode, KeyProblem, KeyRule, KeySource,
+    key,
+};
 
 /// Bytes of body that are worth reading: one more than is allowed shows that it is too large.
 pub const READ_CAP: usize = MAX_BODY_BYTES + 1;
@@ -61,7 +64,7 @@ pub struct Admitted {
     /// The function to run.
     pub function: String,
     /// What must be equal under the same key; `None`: not compared.
-    pub fingerprint: Option<String>,
+    pub fingerprint: Option<Fingerprint>,
     /// What the function gets.
     pub input: Input,
     /// What the client prefers.
@@ -141,14 +144,33 @@ pub fn admit_hook<F: Named>(
     let secrets = app
         .secrets(source, lookup)
         .map_err(|problem| misconfigured(problem.to_string()))?;
+    let arrival = Arrival {
+        method: delivery.method,
+        target: delivery.target,
+        public_url: None,
+        headers: delivery.headers,
+        body: &body,
+        now_ms: 0,
+    };
     source
         .scheme()
-        .verify(delivery.headers, &body, &secrets)
+        .verify(&arrival, &secrets)
         .map_err(|refusal| {
             Problem::bad_signature(format!("source {}: {refusal}", source.name()))
         })?;
-    let key = key_of(source.key_rules(), delivery.headers)?;
-    let prefer = checked(source.key_rules(), delivery.headers)?;
+    let document = Document::new(delivery.headers.get("content-type"), &body);
+    let place = KeySource {
+        headers: delivery.headers,
+        target: delivery.target,
+        document: &document,
+        material: None,
+    };
+    let prefer = wishes(source.key_rules(), delivery.headers);
+    let key = key_at(&closely(source.key_rules(), prefer), &place)?;
+    let fingerprint = source
+        .fingerprint_mode()
+        .of(delivery.method, delivery.target, &document)
+        .map_err(unreadable)?;
     // The builder has checked that it exists.
     let function = app
         .function(source.function())
@@ -156,9 +178,7 @@ pub fn admit_hook<F: Named>(
     Ok(Admitted {
         key: TaskKey::new(TaskKind::Source, source.name(), source.tenant_label(), &key),
         function: source.function().to_owned(),
-        fingerprint: source
-            .fingerprint_mode()
-            .of(delivery.method, delivery.target, &body),
+        fingerprint,
         input: Input {
             headers: keep_input(delivery.headers, source.kept_headers()),
             body,
@@ -197,10 +217,14 @@ pub fn admit_call<F: Named>(
         prefer.handling = prefer.handling.filter(|h| *h == Handling::Strict);
     }
     let name = function.name();
+    let document = Document::new(delivery.headers.get("content-type"), &body);
+    let fingerprint = FingerprintMode::Raw
+        .of(delivery.method, delivery.target, &document)
+        .map_err(unreadable)?;
     Ok(Admitted {
         key: TaskKey::new(TaskKind::Function, name, &tenant, &key),
         function: name.to_owned(),
-        fingerprint: FingerprintMode::Raw.of(delivery.method, delivery.target, &body),
+        fingerprint,
         input: Input {
             headers: kept_of_call(delivery.headers),
             body,
@@ -211,17 +235,23 @@ pub fn admit_call<F: Named>(
     })
 }
 
-/// What a sender prefers, once its key is checked as closely as it wants. That is said of the field
-/// `Idempotency-Key` only: where the key stands elsewhere, there is nothing to be strict about.
-fn checked(rules: &[KeyRule], headers: &Headers) -> Result<Prefer, Problem> {
+/// What a sender prefers. How closely its key is checked, it can say of the field `Idempotency-Key`
+/// only: where the key stands elsewhere, there is nothing to be strict about.
+fn wishes(rules: &[KeyRule], headers: &Headers) -> Prefer {
     let mut prefer = Prefer::read(headers);
     if !rules.contains(&KeyRule::IdempotencyKey) {
         prefer.handling = None;
     }
-    if prefer.is_strict() {
-        profile::strict(headers)?;
-    }
-    Ok(prefer)
+    prefer
+}
+
+/// The rules by which a key is read if it is to be checked as the sender prefers.
+fn closely(rules: &[KeyRule], prefer: Prefer) -> Vec<KeyRule> {
+    let strict = |rule: &KeyRule| match rule {
+        KeyRule::IdempotencyKey if prefer.is_strict() => KeyRule::IdempotencyKeyStrict,
+        other => other.clone(),
+    };
+    rules.iter().map(strict).collect()
 }
 
 fn kept_of_call(headers: &Headers) -> Headers {
@@ -258,14 +288,31 @@ fn body_fits(bytes: usize) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The key in the fields alone.
 pub(super) fn key_of(rules: &[KeyRule], headers: &Headers) -> Result<String, Problem> {
-    key::extract(rules, headers).map_err(|problem| {
+    let document = Document::new(None, b"");
+    let from = KeySource {
+        headers,
+        target: "",
+        document: &document,
+        material: None,
+    };
+    key_at(rules, &from)
+}
+
+fn key_at(rules: &[KeyRule], from: &KeySource<'_>) -> Result<String, Problem> {
+    key::extract(rules, from).map_err(|problem| {
         let code = match problem {
             KeyProblem::Missing { .. } => Code::KeyMissing,
             KeyProblem::Malformed { .. } => Code::KeyMalformed,
         };
         Problem::new(code, problem.to_string())
     })
+}
+
+/// What is to be compared stands in a body that can't be read.
+fn unreadable(fault: DocumentFault) -> Problem {
+    Problem::new(Code::InputInvalid, format!("Body: {fault}."))
 }
 
 fn misconfigured(reason: String) -> Problem {

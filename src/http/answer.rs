@@ -234,7 +234,7 @@ fn said(standing: &Standing, asked: &Asked, task: &TaskDocument) -> Said {
         Standing::Cancelled => Said::Refused(
             Problem::new(Code::TaskCancelled, "An operator cancelled the task.").task(task.task_id),
         ),
-        Standing::KeyReused => Said::Refused(key_reused(task).status(asked.statuses.mismatch)),
+        Standing::KeyReused => Said::Refused(key_reused(task).with_status(asked.statuses.mismatch)),
     }
 }
 
@@ -254,7 +254,9 @@ fn own(answer: &Answer, mode: Mode) -> Said {
 fn unfinished(retry_after_s: Option<u64>, asked: &Asked, task: &TaskDocument) -> Said {
     let conflict = asked.mode == Mode::Call && asked.duplicate && !asked.honoured.respond_async;
     if conflict {
-        return Said::Refused(in_progress(task, retry_after_s).status(asked.statuses.in_flight));
+        return Said::Refused(
+            in_progress(task, retry_after_s).with_status(asked.statuses.in_flight),
+        );
     }
     Said::Accepted(retry_after_s)
 }

@@ -9,7 +9,7 @@ use super::profile::{CallRules, KeyPattern, KeySyntax};
 use crate::config::{App, Named, Source};
 use crate::limits::MAX_PREFER_WAIT_MS;
 use crate::types::{Answer, Policy, TaskKind};
-use crate::webhook::{FingerprintMode, KeyRule};
+use crate::webhook::{FingerprintMode, KeyRule, Pointer};
 use serde::Serialize;
 use serde_json::json;
 
@@ -152,9 +152,11 @@ impl RoutePolicy {
     /// Of a source and its function.
     pub fn of_source<F: Named>(source: &Source, function: &F) -> Self {
         let policy = function.policy();
-        let by_field = source.key_rules().contains(&KeyRule::IdempotencyKey);
-        let syntax = if by_field {
+        let has = |rule: KeyRule| source.key_rules().contains(&rule);
+        let syntax = if has(KeyRule::IdempotencyKey) {
             KeySyntax::Lenient.as_str()
+        } else if has(KeyRule::IdempotencyKeyStrict) {
+            KeySyntax::Strict.as_str()
         } else {
             "value"
         };
@@ -171,7 +173,7 @@ impl RoutePolicy {
             accepts: Vec::new(),
             key: KeyPolicy {
                 required: true,
-                sources: source.key_rules().iter().map(place).collect(),
+                sources: source.key_rules().iter().map(KeyRule::place).collect(),
                 syntax,
                 echoed: false,
                 ..keys(&KeyPattern::default())
@@ -207,13 +209,13 @@ impl RoutePolicy {
             accepts: rules.accepts.clone(),
             key: KeyPolicy {
                 required: rules.key_required,
-                sources: vec![place(&KeyRule::IdempotencyKey)],
+                sources: vec![KeyRule::IdempotencyKey.place()],
                 syntax: rules.key.as_str(),
                 echoed: rules.echo_key,
                 ..keys(&rules.key_pattern)
             },
             scope: &["function", "tenant"],
-            fingerprint: fingerprint(FingerprintMode::Raw),
+            fingerprint: fingerprint(&FingerprintMode::Raw),
             statuses: StatusPolicy {
                 missing: rules.status_missing,
                 malformed: Code::KeyMalformed.status(),
@@ -293,19 +295,17 @@ fn keys(pattern: &KeyPattern) -> KeyPolicy {
     }
 }
 
-/// Where a rule looks, in words.
-fn place(rule: &KeyRule) -> String {
-    format!("header {}", rule.header())
-}
-
-fn fingerprint(mode: FingerprintMode) -> FingerprintPolicy {
-    let mode = match mode {
-        FingerprintMode::Raw => "raw",
-        FingerprintMode::Off => "off",
+fn fingerprint(mode: &FingerprintMode) -> FingerprintPolicy {
+    let (mode, pointers): (_, &[Pointer]) = match mode {
+        FingerprintMode::Raw => ("raw", &[]),
+        FingerprintMode::Off => ("off", &[]),
+        FingerprintMode::Canonical => ("canonical", &[]),
+        FingerprintMode::Only(pointers) => ("only", pointers),
+        FingerprintMode::Except(pointers) => ("except", pointers),
     };
     FingerprintPolicy {
         mode,
-        pointers: Vec::new(),
+        pointers: pointers.iter().map(ToString::to_string).collect(),
     }
 }
 

@@ -115,7 +115,7 @@ impl Problem {
 
     /// Sets another status than that of the code.
     #[must_use]
-    pub fn status(mut self, status: u16) -> Self {
+    pub fn with_status(mut self, status: u16) -> Self {
         self.own_status = Some(status);
         self
     }
@@ -176,7 +176,7 @@ impl Problem {
         let mut out = Map::new();
         out.insert("type".to_owned(), self.code.reference().into());
         out.insert("title".to_owned(), self.code.title().into());
-        out.insert("status".to_owned(), self.sent_status().into());
+        out.insert("status".to_owned(), self.status().into());
         out.insert("detail".to_owned(), self.detail.as_str().into());
         // About a task, the task is the occurrence.
         let of_task = self.task_id.map(|id| format!("/v1/tasks/{id}"));
@@ -197,7 +197,8 @@ impl Problem {
         Value::Object(out)
     }
 
-    fn sent_status(&self) -> u16 {
+    /// The status of the answer.
+    pub fn status(&self) -> u16 {
         self.own_status.unwrap_or(self.code.status())
     }
 
@@ -222,7 +223,7 @@ impl Problem {
 
     /// The answer. Never to be cached: a 404 or 405 may be right a minute later.
     pub fn to_answer(&self) -> Answer {
-        let mut answer = Answer::json(self.sent_status(), &self.document());
+        let mut answer = Answer::json(self.status(), &self.document());
         let headers = &mut answer.headers;
         headers.set("content-type", "application/problem+json");
         headers.push("content-language", "en");
@@ -337,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_route_may_have_a_status_and_a_policy_of_its_own() {
-        let problem = Problem::new(Code::KeyReused, "d").status(400);
+        let problem = Problem::new(Code::KeyReused, "d").with_status(400);
         let problem = problem.policy("/policy/functions/echo");
         let answer = problem.to_answer();
         assert_eq!(answer.status, 400);

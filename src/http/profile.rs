@@ -16,14 +16,14 @@
 //! Sources: draft-ietf-httpapi-idempotency-key-header-07; Stripe's API reference, "Idempotent
 //! requests"; Agentic Commerce Protocol, section 6 "Idempotency".
 
+use super::admit;
 use super::code::Code;
 use super::media;
 use super::prefer::Prefer;
 use super::problem::Problem;
 use crate::limits::MAX_KEY_CHARS;
 use crate::types::{Headers, Policy};
-use crate::webhook::{KeyProblem, KeyRule, key, single};
-use sfv::{BareItem, Item, Parser};
+use crate::webhook::KeyRule;
 use std::fmt;
 
 /// The field that carries the key of a call.
@@ -309,21 +309,21 @@ impl CallRules {
         prefer: Prefer,
         fresh: &str,
     ) -> Result<String, Problem> {
-        let key = match key::extract(&[KeyRule::IdempotencyKey], headers) {
+        let rule = if self.key == KeySyntax::Strict || prefer.is_strict() {
+            KeyRule::IdempotencyKeyStrict
+        } else {
+            KeyRule::IdempotencyKey
+        };
+        let key = match admit::key_of(&[rule], headers) {
             Ok(key) => key,
-            Err(KeyProblem::Missing { .. }) if !self.key_required => {
+            Err(problem) if problem.code == Code::KeyMissing => {
+                if self.key_required {
+                    return Err(problem.with_status(self.status_missing));
+                }
                 return Ok(format!("{KEYLESS}{fresh}"));
             }
-            Err(problem @ KeyProblem::Missing { .. }) => {
-                return Err(
-                    Problem::new(Code::KeyMissing, problem.to_string()).status(self.status_missing)
-                );
-            }
-            Err(problem) => return Err(Problem::new(Code::KeyMalformed, problem.to_string())),
+            Err(problem) => return Err(problem),
         };
-        if self.key == KeySyntax::Strict || prefer.is_strict() {
-            strict(headers)?;
-        }
         if !self.key_pattern.takes(&key) {
             return Err(Problem::new(
                 Code::KeyMalformed,
@@ -358,38 +358,6 @@ pub struct Statuses {
 impl Default for Statuses {
     fn default() -> Self {
         CallRules::default().statuses()
-    }
-}
-
-/// Refuses an `Idempotency-Key` that is no Structured Field string (`Prefer: handling=strict`). One
-/// that isn't there is nobody's fault here.
-///
-/// # Errors
-/// 400 `key_malformed`.
-///
-/// ```
-/// use onceward::{http::profile::strict, types::Headers};
-/// let with = |value: &str| [("Idempotency-Key", value)].into_iter().collect::<Headers>();
-/// assert!(strict(&with("\"k1\"; a=1")).is_ok());
-/// assert!(strict(&with("k1")).is_err());
-/// assert!(strict(&Headers::default()).is_ok());
-/// ```
-pub fn strict(headers: &Headers) -> Result<(), Problem> {
-    let wrong = || {
-        Problem::new(
-            Code::KeyMalformed,
-            format!(
-                "{KEY_FIELD}: wanted one quoted string, like \"8e03978e-40d5-43dd\" with its quotes."
-            ),
-        )
-    };
-    let Some(value) = single(headers, KEY_FIELD).map_err(|_| wrong())? else {
-        return Ok(());
-    };
-    let item: Item = Parser::new(value).parse().map_err(|_| wrong())?;
-    match item.bare_item {
-        BareItem::String(_) => Ok(()),
-        _ => Err(wrong()),
     }
 }
 

@@ -76,7 +76,7 @@ impl Delivery<'_> {
                     key: self.admitted.key.clone(),
                     function: self.function.name().to_owned(),
                     policy: self.policy.clone(),
-                    fingerprint: self.admitted.fingerprint.clone(),
+                    fingerprint: self.admitted.fingerprint.clone().map(|f| f.hash),
                     input: self.admitted.input.clone(),
                     claims: true,
                     hop: 0,
@@ -126,7 +126,7 @@ impl Delivery<'_> {
                 "This key was used before for a request with other content. Use a new key for a new request.",
             )
             .task(task_id)
-            .status(self.statuses().mismatch)
+            .with_status(self.statuses().mismatch)
             .policy(policy::address(self.admitted.key.kind, &self.admitted.key.name))
             .to_answer(),
             other => {

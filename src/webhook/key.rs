@@ -1,4 +1,4 @@
-//! What names a delivery: the idempotency key.
+//! What names a delivery: the idempotency key. See `docs/keys.md`.
 //!
 //! The accepted set is 1 to 255 visible ASCII characters (0x21 to 0x7E). `Idempotency-Key` is read
 //! by these rules, in this order:
@@ -9,59 +9,189 @@
 //! 3. Any other value is the key as it stands, character by character, and means the same key as
 //!    its quoted form. It isn't read as a number, token or byte sequence: `123`, `a/b`, `:abc:`
 //!    and `a;b=1` are keys. A quote within it is refused, since one was left open or not begun.
+//!    [`KeyRule::IdempotencyKeyStrict`] refuses every bare value.
 //!
 //! Nothing is trimmed, cut or folded to one case, so that two different keys never become one.
+//!
+//! What stands in a body or a query is chosen by no rule of ours. A text of 1 to 255 visible ASCII
+//! characters is the key as it stands, a number is its digits as they were written; any other text,
+//! and one that begins like a key which is made here, is named by its hash.
 
-use super::single;
+use super::composite;
+use super::document::{Document, DocumentFault};
+use super::pointer::Pointer;
+use super::{hex, single};
 use crate::limits::MAX_KEY_CHARS;
 use crate::types::Headers;
+use serde_json::Value;
 use sfv::{BareItem, Item, Parser};
+use sha2::{Digest, Sha256};
 use std::fmt;
+use url::form_urlencoded;
 
 /// The field of the IETF draft.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// How keys begin that are made of a hash, of signed bytes and of several parts.
+const HASHED: &str = "sha256-";
+const SIGNED: &str = "bytes-";
+const JOINED: &str = "[";
 
 /// Where a source looks for its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyRule {
     /// The field `Idempotency-Key`: a Structured Field string, or a bare value.
     IdempotencyKey,
+    /// The field `Idempotency-Key`: a Structured Field string and nothing else, as the IETF draft has it.
+    IdempotencyKeyStrict,
     /// A field whose whole value is the key, quotes and all.
     Header(String),
+    /// A parameter of the address.
+    Query(String),
+    /// A text or number in the body: JSON, or a field of a form as `/name`.
+    Body(Pointer),
+    /// The hash of the bytes that were signed, where the signature proves some.
+    SignedBytes,
+    /// All of these together.
+    All(Vec<KeyRule>),
 }
 
 impl KeyRule {
-    /// The name of the field, in lower case.
-    pub fn header(&self) -> String {
+    /// Names of the header fields that it reads, in lower case.
+    pub fn header_names(&self) -> Vec<String> {
         match self {
-            Self::IdempotencyKey => IDEMPOTENCY_KEY.to_owned(),
-            Self::Header(name) => name.to_ascii_lowercase(),
+            Self::IdempotencyKey | Self::IdempotencyKeyStrict => vec![IDEMPOTENCY_KEY.to_owned()],
+            Self::Header(name) => vec![name.to_ascii_lowercase()],
+            Self::Query(_) | Self::Body(_) | Self::SignedBytes => Vec::new(),
+            Self::All(parts) => parts.iter().flat_map(Self::header_names).collect(),
         }
     }
 
-    fn read(&self, value: &str) -> Result<String, &'static str> {
-        let key = match self {
-            Self::IdempotencyKey => unquoted(value)?,
-            Self::Header(_) => value.to_owned(),
-        };
-        check(&key)?;
-        Ok(key)
+    /// True if it looks into the body.
+    pub fn reads_body(&self) -> bool {
+        match self {
+            Self::Body(_) => true,
+            Self::All(parts) => parts.iter().any(Self::reads_body),
+            Self::IdempotencyKey
+            | Self::IdempotencyKeyStrict
+            | Self::Header(_)
+            | Self::Query(_)
+            | Self::SignedBytes => false,
+        }
     }
+
+    /// Where it looks, for people.
+    ///
+    /// ```
+    /// use onceward::webhook::{KeyRule, Pointer};
+    /// let order = KeyRule::Body(Pointer::new("/order/id").unwrap());
+    /// let both = KeyRule::All(vec![KeyRule::Header("X-Shop".into()), order]);
+    /// assert_eq!(both.place(), "x-shop and /order/id of the body");
+    /// ```
+    pub fn place(&self) -> String {
+        match self {
+            Self::IdempotencyKey | Self::IdempotencyKeyStrict => IDEMPOTENCY_KEY.to_owned(),
+            Self::Header(name) => name.to_ascii_lowercase(),
+            Self::Query(name) => format!("{name} of the query"),
+            Self::Body(pointer) if pointer.tokens().is_empty() => "the body".to_owned(),
+            Self::Body(pointer) => format!("{pointer} of the body"),
+            Self::SignedBytes => "the signed bytes".to_owned(),
+            Self::All(parts) => {
+                let places: Vec<String> = parts.iter().map(Self::place).collect();
+                places.join(" and ")
+            }
+        }
+    }
+
+    /// What stands there; `None` if nothing does.
+    pub(super) fn find(&self, from: &KeySource<'_>) -> Result<Option<Part>, KeyProblem> {
+        let found = match self {
+            Self::IdempotencyKey => field(from, IDEMPOTENCY_KEY, unquoted),
+            Self::IdempotencyKeyStrict => field(from, IDEMPOTENCY_KEY, quoted),
+            Self::Header(name) => field(from, name, |value| Ok(value.to_owned())),
+            Self::Query(name) => parameter(from.target, name),
+            Self::Body(pointer) => in_body(from.document, pointer),
+            Self::SignedBytes => Ok(from
+                .material
+                .map(|hash| Part::Key(format!("{SIGNED}{}", hex(&hash))))),
+            Self::All(parts) => return composite::find(parts, from),
+        };
+        found.map_err(|why| KeyProblem::Malformed {
+            field: self.place(),
+            why,
+        })
+    }
+}
+
+/// What keys are looked for in.
+#[derive(Clone, Copy, Debug)]
+pub struct KeySource<'a> {
+    /// All fields.
+    pub headers: &'a Headers,
+    /// Path and query as sent.
+    pub target: &'a str,
+    /// The body.
+    pub document: &'a Document<'a>,
+    /// SHA-256 over the bytes that the signature proves, if it proves any.
+    pub material: Option<[u8; 32]>,
+}
+
+/// What a rule has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// A key as it stands.
+    Key(String),
+    /// A text that somebody wrote for another purpose.
+    Text(String),
+    /// Digits as they were written.
+    Number(String),
+    /// Several, joined.
+    Joined(String),
+}
+
+impl Part {
+    fn into_key(self) -> String {
+        match self {
+            Self::Key(key) => key,
+            Self::Text(text) => literal(text),
+            Self::Number(text) | Self::Joined(text) => short(text),
+        }
+    }
+}
+
+/// A text as a key. One that begins like a key which is made here is hashed, so that none is mistaken
+/// for another.
+fn literal(text: String) -> String {
+    let made = [HASHED, SIGNED, JOINED].iter().any(|m| text.starts_with(m));
+    if made || check(&text).is_err() {
+        return hashed(&text);
+    }
+    text
+}
+
+fn short(text: String) -> String {
+    if text.len() > MAX_KEY_CHARS {
+        return hashed(&text);
+    }
+    text
+}
+
+fn hashed(text: &str) -> String {
+    format!("{HASHED}{}", hex(&Sha256::digest(text.as_bytes())))
 }
 
 /// Why there is no key. Never holds the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyProblem {
-    /// None of the fields is there.
+    /// None of the places holds anything, or a key of several parts lacks some.
     Missing {
-        /// The fields that were looked for, in order.
+        /// Where it was looked for, in order.
         wanted: Vec<String>,
     },
-    /// The first field that is there holds no key. Later fields are not tried: which one
+    /// The first place that holds something holds no key. Later ones are not tried: which one
     /// counts must not depend on a typing error.
     Malformed {
-        /// Its name.
-        header: String,
+        /// Where.
+        field: String,
         /// What is wrong and what is wanted.
         why: &'static str,
     },
@@ -73,38 +203,93 @@ impl fmt::Display for KeyProblem {
             Self::Missing { wanted } => {
                 write!(f, "This request needs a key in {}.", wanted.join(" or "))
             }
-            Self::Malformed { header, why } => write!(f, "{header}: {why}."),
+            Self::Malformed { field, why } => write!(f, "{field}: {why}."),
         }
     }
 }
 
-/// The key of a delivery, by the first rule whose field is there.
+/// The key of a delivery, by the first rule whose place holds something.
 ///
 /// # Errors
-/// No field is there, or the first one that is there holds no key.
+/// No place holds anything, or the first one that does holds no key.
 ///
 /// ```
-/// use onceward::{types::Headers, webhook::{KeyRule, key::extract}};
-/// let rules = [KeyRule::IdempotencyKey, KeyRule::Header("x-request-id".into())];
-/// let quoted: Headers = [("Idempotency-Key", "\"order 7\"")].into_iter().collect();
-/// let bare: Headers = [("X-Request-ID", "order-7")].into_iter().collect();
-/// assert_eq!(extract(&rules, &bare).unwrap(), "order-7");
-/// assert!(extract(&rules, &quoted).is_err(), "a space is not part of a key");
+/// use onceward::types::Headers;
+/// use onceward::webhook::{Document, KeyRule, KeySource, Pointer, key::extract};
+/// let rules = [KeyRule::IdempotencyKey, KeyRule::Body(Pointer::new("/id").unwrap())];
+/// let key = |name, value, body: &str| {
+///     let headers: Headers = [(name, value)].into_iter().collect();
+///     let document = Document::new(Some("application/json"), body.as_bytes());
+///     extract(&rules, &KeySource { headers: &headers, target: "/", document: &document, material: None })
+/// };
+/// assert_eq!(key("Idempotency-Key", "\"order-7\"", "{}").unwrap(), "order-7");
+/// assert_eq!(key("X-Other", "1", r#"{"id": 9007199254740993}"#).unwrap(), "9007199254740993");
+/// assert!(key("Idempotency-Key", "order 7", "{}").is_err(), "a space is not part of a key");
+/// assert!(key("X-Other", "1", r#"{"id": null}"#).is_err());
 /// ```
-pub fn extract(rules: &[KeyRule], headers: &Headers) -> Result<String, KeyProblem> {
+pub fn extract(rules: &[KeyRule], from: &KeySource<'_>) -> Result<String, KeyProblem> {
     for rule in rules {
-        let header = rule.header();
-        let found = match single(headers, &header) {
-            Ok(None) => continue,
-            Ok(Some(value)) => rule.read(value),
-            Err(_) => Err("the field came more than once; send it once"),
-        };
-        return found.map_err(|why| KeyProblem::Malformed { header, why });
+        if let Some(part) = rule.find(from)? {
+            return Ok(part.into_key());
+        }
     }
     Err(KeyProblem::Missing {
-        wanted: rules.iter().map(KeyRule::header).collect(),
+        wanted: rules.iter().map(KeyRule::place).collect(),
     })
 }
+
+fn field(
+    from: &KeySource<'_>,
+    name: &str,
+    read: impl Fn(&str) -> Result<String, &'static str>,
+) -> Result<Option<Part>, &'static str> {
+    let value =
+        single(from.headers, name).map_err(|_| "the field came more than once; send it once")?;
+    let Some(value) = value else { return Ok(None) };
+    let key = read(value)?;
+    check(&key)?;
+    Ok(Some(Part::Key(key)))
+}
+
+fn parameter(target: &str, name: &str) -> Result<Option<Part>, &'static str> {
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    let query = query.split('#').next().unwrap_or("");
+    let mut values = form_urlencoded::parse(query.as_bytes())
+        .filter(|(n, _)| n == name)
+        .map(|(_, value)| value);
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err("the parameter came more than once; send it once");
+    }
+    if value.is_empty() {
+        return Err(EMPTY);
+    }
+    if value.contains('\u{fffd}') {
+        return Err("the parameter is not UTF-8");
+    }
+    Ok(Some(Part::Text(value.into_owned())))
+}
+
+const EMPTY: &str = "it is empty; wanted a text or a number";
+
+fn in_body(document: &Document<'_>, pointer: &Pointer) -> Result<Option<Part>, &'static str> {
+    match document.find(pointer).map_err(DocumentFault::why)? {
+        None => Ok(None),
+        Some(Value::String(text)) if text.is_empty() => Err(EMPTY),
+        Some(Value::String(text)) => Ok(Some(Part::Text(text.clone()))),
+        Some(Value::Number(number)) => Ok(Some(Part::Number(number.to_string()))),
+        Some(Value::Null) => Err("it is null; wanted a text or a number"),
+        Some(Value::Bool(_)) => Err("it is true or false; wanted a text or a number"),
+        Some(Value::Array(_)) => {
+            Err("it is a list or came more than once; wanted a text or a number")
+        }
+        Some(Value::Object(_)) => Err("it is an object; wanted a text or a number"),
+    }
+}
+
+const WANTS_QUOTED: &str = "wanted one quoted string, like \"8e03978e-40d5-43dd\"";
 
 /// Takes off the quotes of a Structured Field string; leaves a bare value as it is.
 fn unquoted(value: &str) -> Result<String, &'static str> {
@@ -114,12 +299,15 @@ fn unquoted(value: &str) -> Result<String, &'static str> {
         }
         return Ok(value.to_owned());
     }
-    let item: Item = Parser::new(value)
-        .parse()
-        .map_err(|_| "wanted one quoted string, like \"8e03978e-40d5-43dd\"")?;
+    quoted(value)
+}
+
+/// Takes off the quotes of a Structured Field string; refuses everything else.
+fn quoted(value: &str) -> Result<String, &'static str> {
+    let item: Item = Parser::new(value).parse().map_err(|_| WANTS_QUOTED)?;
     match item.bare_item {
         BareItem::String(text) => Ok(text.into()),
-        _ => Err("wanted one quoted string, like \"8e03978e-40d5-43dd\""),
+        _ => Err(WANTS_QUOTED),
     }
 }
 
@@ -140,159 +328,8 @@ fn check(key: &str) -> Result<(), &'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rules() -> [KeyRule; 2] {
-        [
-            KeyRule::IdempotencyKey,
-            KeyRule::Header("X-Request-ID".into()),
-        ]
-    }
-
-    fn read(fields: &[(&str, &str)]) -> Result<String, KeyProblem> {
-        extract(&rules(), &fields.iter().copied().collect())
-    }
-
-    #[test]
-    fn accepted_values() {
-        let longest = "k".repeat(255);
-        let quoted_longest = format!("\"{longest}\"");
-        let escaped_longest = format!("\"{}\"", "\\\\".repeat(255));
-        let backslashes = "\\".repeat(255);
-        for (value, want) in [
-            ("k", "k"),
-            ("\"k\"", "k"),
-            ("\"k\";a=1;b=?0", "k"),
-            (
-                "8e03978e-40d5-43dd-bc93-6894a57f9324",
-                "8e03978e-40d5-43dd-bc93-6894a57f9324",
-            ),
-            ("123", "123"),
-            ("-1.50", "-1.50"),
-            ("a/b", "a/b"),
-            (":abc:", ":abc:"),
-            ("?1", "?1"),
-            ("a;b=1", "a;b=1"),
-            ("a,b", "a,b"),
-            ("(a)", "(a)"),
-            ("../../x", "../../x"),
-            ("%00", "%00"),
-            ("'k'", "'k'"),
-            ("a\\b", "a\\b"),
-            ("\"a\\\"b\"", "a\"b"),
-            ("\"a\\\\b\"", "a\\b"),
-            ("!", "!"),
-            ("~", "~"),
-            ("K", "K"),
-            (&longest, &longest),
-            (&quoted_longest, &longest),
-            (&escaped_longest, &backslashes),
-        ] {
-            let got = read(&[("Idempotency-Key", value)]);
-            assert_eq!(got.as_deref(), Ok(want), "{value:?}");
-        }
-    }
-
-    #[test]
-    fn malformed_values() {
-        let long = "k".repeat(256);
-        let quoted_long = format!("\"{long}\"");
-        let very_long = "k".repeat(10_000);
-        for value in [
-            "",
-            " ",
-            "   ",
-            "\"\"",
-            "\" \"",
-            "a b",
-            "a\tb",
-            "\t",
-            " a",
-            "a ",
-            "\"a b\"",
-            "\" a\"",
-            "\"a",
-            "a\"",
-            "a\"b",
-            "\"",
-            "\"\"\"",
-            "\"a\\\"",
-            "\"a\\b\"",
-            "\"a\" b",
-            "\"a\", \"b\"",
-            "\"a\",\"b\"",
-            "a, b",
-            "\"a\", b",
-            "\"a\";",
-            "\"a\";A=1",
-            "é",
-            "\"é\"",
-            "ключ",
-            "🔑",
-            "a\u{0}b",
-            "a\u{7f}",
-            "a\r\nX-Evil: 1",
-            &long,
-            &quoted_long,
-            &very_long,
-        ] {
-            for fields in [
-                &[("Idempotency-Key", value)][..],
-                // No fallback to a good second field.
-                &[("Idempotency-Key", value), ("X-Request-ID", "good")][..],
-            ] {
-                let got = read(fields);
-                let Err(KeyProblem::Malformed { header, .. }) = &got else {
-                    panic!("{value:?} gave {got:?}");
-                };
-                assert_eq!(header, "idempotency-key");
-            }
-        }
-    }
-
-    #[test]
-    fn the_first_field_that_is_there_decides() {
-        assert_eq!(read(&[("x-request-id", "r")]).as_deref(), Ok("r"));
-        let both = [("X-Request-ID", "r"), ("Idempotency-Key", "i")];
-        assert_eq!(read(&both).as_deref(), Ok("i"));
-        let wanted = vec!["idempotency-key".to_owned(), "x-request-id".to_owned()];
-        assert_eq!(
-            read(&[("x-other", "r")]),
-            Err(KeyProblem::Missing { wanted })
-        );
-    }
-
-    #[test]
-    fn a_repeated_field_is_malformed_even_if_both_are_equal() {
-        let twice = [("Idempotency-Key", "a"), ("idempotency-key", "a")];
-        assert!(matches!(read(&twice), Err(KeyProblem::Malformed { .. })));
-        let twice = [("X-Request-ID", "a"), ("x-request-id", "a")];
-        assert!(matches!(read(&twice), Err(KeyProblem::Malformed { .. })));
-    }
-
-    #[test]
-    fn other_fields_are_taken_as_they_are() {
-        let of = |value| read(&[("X-Request-ID", value)]);
-        assert_eq!(of("\"a\"").as_deref(), Ok("\"a\""));
-        assert_eq!(of("a\"").as_deref(), Ok("a\""));
-        for value in ["", "a b", "a, b", "é", &"k".repeat(256)] {
-            assert!(
-                matches!(of(value), Err(KeyProblem::Malformed { .. })),
-                "{value:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn problems_say_what_is_wanted_and_never_the_value() {
-        let text = |fields: &[_]| read(fields).expect_err("refused").to_string();
-        assert_eq!(
-            text(&[]),
-            "This request needs a key in idempotency-key or x-request-id."
-        );
-        let malformed = text(&[("Idempotency-Key", "SEC-1 SEC-2")]);
-        assert!(malformed.contains("1 to 255 visible ASCII"), "{malformed}");
-        assert!(!malformed.contains("SEC-"), "{malformed}");
-    }
-}
+#[path = "key_body_tests.rs"]
+mod body_tests;
+#[cfg(test)]
+#[path = "key_tests.rs"]
+mod tests;

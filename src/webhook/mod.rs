@@ -1,12 +1,33 @@
 //! Ring 1: what a delivery proves and what names it. Pure: bytes and fields in, a verdict out.
 
+pub mod ack;
+pub mod canonical;
+mod composite;
+mod decode;
+pub mod document;
 pub mod fingerprint;
+pub mod handshake;
+pub mod json;
 pub mod key;
+pub mod pack;
+pub mod packs;
+pub mod pattern;
+pub mod pointer;
+pub mod scheme;
+pub mod secret;
 pub mod signature;
 
-pub use fingerprint::FingerprintMode;
-pub use key::{KeyProblem, KeyRule};
-pub use signature::{Refusal, Scheme, Secret, SecretFault};
+pub use ack::Ack;
+pub use document::{Document, DocumentFault};
+pub use fingerprint::{Fingerprint, FingerprintMode};
+pub use handshake::Handshake;
+pub use key::{KeyProblem, KeyRule, KeySource};
+pub use pack::{EventRule, Pack, Split};
+pub use pattern::KeyPattern;
+pub use pointer::{Pointer, PointerFault};
+pub use scheme::Scheme;
+pub use secret::{KeyForm, Secret, SecretFault};
+pub use signature::{Proof, Refusal};
 
 use crate::types::Headers;
 
@@ -57,7 +78,7 @@ pub fn single<'a>(headers: &'a Headers, name: &str) -> Result<Option<&'a str>, R
 }
 
 /// Lower-case hex.
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut out = String::with_capacity(bytes.len() * 2);
     for byte in bytes {

@@ -1,6 +1,7 @@
 //! GitHub's vectors, and what becomes of them when one thing about them is changed.
 
 use super::*;
+use crate::types::Headers;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -28,12 +29,24 @@ impl Vector {
 }
 
 fn vectors() -> Vec<Vector> {
-    let text = include_str!("../../tests/native/webhook/vectors/github.json");
+    let text = include_str!("../../../tests/native/webhook/vectors/github.json");
     serde_json::from_str(text).expect("vectors")
 }
 
+fn arrival<'a>(headers: &'a Headers, body: &'a [u8]) -> Arrival<'a> {
+    Arrival {
+        method: "POST",
+        target: "/hooks/a",
+        public_url: None,
+        headers,
+        body,
+        now_ms: 0,
+    }
+}
+
 fn verify(headers: &Headers, body: &[u8], secrets: &[Secret]) -> Result<Option<usize>, Refusal> {
-    Scheme::github().verify(headers, body, secrets)
+    let proof = Scheme::github().verify(&arrival(headers, body), secrets);
+    proof.map(|proof| proof.secret)
 }
 
 #[test]
@@ -128,28 +141,11 @@ fn any_of_several_secrets_will_do_and_none_will_not() {
 
 #[test]
 fn the_scheme_none_asks_for_nothing() {
-    assert_eq!(
-        Scheme::None.verify(&Headers::default(), b"x", &[]),
-        Ok(None)
-    );
+    let headers = Headers::default();
+    let proof = Scheme::None.verify(&arrival(&headers, b"x"), &[]);
+    assert_eq!(proof, Ok(Proof::default()));
     assert!(!Scheme::None.is_signed());
     assert!(Scheme::github().is_signed());
-}
-
-#[test]
-fn secrets_stay_secret_and_pasted_space_is_named() {
-    let secret = Secret::new("hunter2 with space inside").expect("good");
-    assert_eq!(format!("{secret:?}"), "Secret(…)");
-    for (text, want) in [
-        ("", SecretFault::Empty),
-        (" \n", SecretFault::Empty),
-        (" a", SecretFault::Padded),
-        ("a\n", SecretFault::Padded),
-        ("a\u{a0}", SecretFault::Padded),
-        ("\ta", SecretFault::Padded),
-    ] {
-        assert_eq!(Secret::new(text), Err(want), "{text:?}");
-    }
 }
 
 #[test]
@@ -158,39 +154,4 @@ fn reasons_hold_no_values() {
     let secrets = [Secret::new("SEC-2").expect("secret")];
     let refusal = verify(&headers, b"SEC-3", &secrets).expect_err("malformed");
     assert!(!format!("{refusal} {refusal:?}").contains("SEC-"));
-}
-
-#[test]
-fn reasons_are_sentences_for_the_log() {
-    let header = || "x-hub-signature-256".to_owned();
-    for (refusal, text) in [
-        (Refusal::NoSecret, "no secret is configured"),
-        (
-            Refusal::Missing { header: header() },
-            "x-hub-signature-256 is missing",
-        ),
-        (
-            Refusal::Malformed {
-                header: header(),
-                why: "it came more than once",
-            },
-            "x-hub-signature-256 is malformed: it came more than once",
-        ),
-        (
-            Refusal::Mismatch,
-            "no configured secret gives this signature",
-        ),
-    ] {
-        assert_eq!(refusal.to_string(), text);
-    }
-    assert_eq!(SecretFault::Empty.to_string(), "is empty");
-    assert!(SecretFault::Padded.to_string().contains("line break"));
-}
-
-#[test]
-fn secrets_are_equal_by_all_their_bytes() {
-    let secret = |text| Secret::new(text).expect("a secret");
-    assert_eq!(secret("development"), secret("development"));
-    assert_ne!(secret("development"), secret("developmenT"));
-    assert_ne!(secret("development"), secret("developmen"));
 }

@@ -1,0 +1,1 @@
+//! One text for each value.

@@ -1,0 +1,64 @@
+//! Keys of several parts.
+
+use super::key::{KeyProblem, KeyRule, KeySource, Part};
+use std::fmt::Write as _;
+
+/// Joins what all rules find. Nothing at all: the key is not there. Some, but not all: it is missing,
+/// and no later rule is tried, for half a key is a mistake.
+pub(super) fn find(rules: &[KeyRule], from: &KeySource<'_>) -> Result<Option<Part>, KeyProblem> {
+    let mut found = Vec::new();
+    let mut missing = Vec::new();
+    for rule in rules {
+        match rule.find(from)? {
+            Some(part) => found.push(part),
+            None => missing.push(rule.place()),
+        }
+    }
+    if found.is_empty() {
+        return Ok(None);
+    }
+    if !missing.is_empty() {
+        return Err(KeyProblem::Missing {
+            wanted: vec![missing.join(" and ")],
+        });
+    }
+    Ok(Some(Part::Joined(joined(&found))))
+}
+
+/// A JSON array of texts and numbers, without white space, in visible ASCII: no two lists of parts give
+/// the same text.
+fn joined(parts: &[Part]) -> String {
+    let mut out = String::from("[");
+    for (at, part) in parts.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        match part {
+            Part::Key(text) | Part::Text(text) => quote(&mut out, text),
+            Part::Number(text) | Part::Joined(text) => out.push_str(text),
+        }
+    }
+    out.push(']');
+    out
+}
+
+/// A JSON string with `\u` escapes for everything that is not visible ASCII.
+fn quote(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_ascii_graphic() => out.push(c),
+            c => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    // Writing to a string does not fail.
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    out.push('"');
+}

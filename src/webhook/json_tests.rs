@@ -1,0 +1,1 @@
+//! What JSON texts mean.

@@ -1,0 +1,1 @@
+//! Keys in bodies, queries and of several parts.
