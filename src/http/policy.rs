@@ -5,11 +5,11 @@
 //! It names no secret, no tenant and no header field but those that a sender has to set.
 
 use super::code::Code;
-use super::profile::{CallRules, KeyPattern, KeySyntax};
+use super::profile::{CallRules, KeySyntax};
 use crate::config::{App, Named, Source};
-use crate::limits::MAX_PREFER_WAIT_MS;
+use crate::limits::{MAX_KEY_CHARS, MAX_PREFER_WAIT_MS};
 use crate::types::{Answer, Policy, TaskKind};
-use crate::webhook::{FingerprintMode, KeyRule, Pointer};
+use crate::webhook::{FingerprintMode, KeyPattern, KeyRule, Pointer};
 use serde::Serialize;
 use serde_json::json;
 
@@ -176,7 +176,7 @@ impl RoutePolicy {
                 sources: source.key_rules().iter().map(KeyRule::place).collect(),
                 syntax,
                 echoed: false,
-                ..keys(&KeyPattern::default())
+                ..keys(None)
             },
             scope: &["source", "tenant"],
             fingerprint: fingerprint(source.fingerprint_mode()),
@@ -212,7 +212,7 @@ impl RoutePolicy {
                 sources: vec![KeyRule::IdempotencyKey.place()],
                 syntax: rules.key.as_str(),
                 echoed: rules.echo_key,
-                ..keys(&rules.key_pattern)
+                ..keys(rules.key_pattern.as_ref())
             },
             scope: &["function", "tenant"],
             fingerprint: fingerprint(&FingerprintMode::Raw),
@@ -282,15 +282,19 @@ pub fn document<F: Named>(app: &App<F>) -> Answer {
 }
 
 /// Lengths and characters; the rest is the route's.
-fn keys(pattern: &KeyPattern) -> KeyPolicy {
-    let (min_chars, max_chars) = pattern.chars();
+fn keys(pattern: Option<&KeyPattern>) -> KeyPolicy {
+    let (min_chars, max_chars) = pattern.map_or((1, MAX_KEY_CHARS), KeyPattern::chars);
+    let pattern = match pattern {
+        Some(pattern) => format!("^{pattern}$"),
+        None => format!("^[!-~]{{{min_chars},{max_chars}}}$"),
+    };
     KeyPolicy {
         required: true,
         sources: Vec::new(),
         syntax: KeySyntax::Lenient.as_str(),
         min_chars,
         max_chars,
-        pattern: pattern.to_string(),
+        pattern,
         echoed: false,
     }
 }

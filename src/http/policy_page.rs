@@ -269,8 +269,9 @@ fn span(ms: u64) -> String {
 mod tests {
     use super::*;
     use crate::function::{Ctx, Function};
-    use crate::http::profile::{CallRules, KeyPattern, KeySyntax, Profile};
+    use crate::http::profile::{CallRules, KeySyntax, Profile};
     use crate::types::Failure;
+    use crate::webhook::KeyPattern;
 
     async fn greet(_: Ctx, name: String) -> Result<String, Failure> {
         Ok(name)
@@ -297,7 +298,7 @@ mod tests {
     fn the_page_says_what_the_profile_does() {
         let rules = CallRules {
             key: KeySyntax::Strict,
-            key_pattern: KeyPattern::new(16, 64).of("`|"),
+            key_pattern: Some(KeyPattern::new("a-z`|", 16, 64).expect("a pattern")),
             accepts: vec!["application/json".into()],
             status_in_flight: 425,
             ..Profile::Stripe.rules()
@@ -306,7 +307,7 @@ mod tests {
         let page = text(&policy);
         for part in [
             "is a run of its own",
-            "16 to 64 characters: `` ^[A-Za-z0-9`|]{16,64}$ ``",
+            "16 to 64 characters: `` ^[a-z`|]{16,64}$ ``",
             "A quoted string",
             "gets 400",
             "then gets 425",

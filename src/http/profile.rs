@@ -21,10 +21,8 @@ use super::code::Code;
 use super::media;
 use super::prefer::Prefer;
 use super::problem::Problem;
-use crate::limits::MAX_KEY_CHARS;
 use crate::types::{Headers, Policy};
-use crate::webhook::KeyRule;
-use std::fmt;
+use crate::webhook::{KeyPattern, KeyRule};
 
 /// The field that carries the key of a call.
 pub const KEY_FIELD: &str = "idempotency-key";
@@ -95,98 +93,6 @@ impl KeySyntax {
     }
 }
 
-/// Which keys are accepted among those of visible ASCII: a length, and characters.
-///
-/// ```
-/// use onceward::http::profile::KeyPattern;
-/// let pattern = KeyPattern::new(16, 255).of("_.:-");
-/// assert_eq!(pattern.to_string(), "^[A-Za-z0-9_.:-]{16,255}$");
-/// assert!(pattern.takes("order-7:2026-11-30") && !pattern.takes("order/7:2026-11-30"));
-/// assert!(!pattern.takes("short"));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct KeyPattern {
-    least: usize,
-    most: usize,
-    /// Signs besides letters and digits; `None`: every visible character.
-    signs: Option<String>,
-}
-
-impl Default for KeyPattern {
-    fn default() -> Self {
-        Self::new(1, MAX_KEY_CHARS)
-    }
-}
-
-impl KeyPattern {
-    /// Keys of so many visible ASCII characters.
-    pub fn new(least: usize, most: usize) -> Self {
-        Self {
-            least,
-            most,
-            signs: None,
-        }
-    }
-
-    /// Only letters, digits and these signs.
-    #[must_use]
-    pub fn of(mut self, signs: &str) -> Self {
-        self.signs = Some(signs.to_owned());
-        self
-    }
-
-    /// Least and most characters.
-    pub fn chars(&self) -> (usize, usize) {
-        (self.least, self.most)
-    }
-
-    /// Whether a key is accepted.
-    pub fn takes(&self, key: &str) -> bool {
-        let known = |c: char| match &self.signs {
-            None => c.is_ascii_graphic(),
-            Some(signs) => c.is_ascii_alphanumeric() || signs.contains(c),
-        };
-        (self.least..=self.most).contains(&key.len()) && key.chars().all(known)
-    }
-
-    fn problem(&self) -> Option<String> {
-        let (least, most) = (self.least, self.most);
-        if least == 0 || least > most || most > MAX_KEY_CHARS {
-            return Some(format!(
-                "keys of {least} to {most} characters: wanted a range within 1 to {MAX_KEY_CHARS}"
-            ));
-        }
-        let signs = self.signs.iter().flat_map(|signs| signs.chars());
-        let mut wrong = signs.filter(|c| !c.is_ascii_punctuation());
-        wrong
-            .next()
-            .map(|c| format!("sign {c:?} of the key pattern: wanted a visible ASCII sign"))
-    }
-}
-
-impl fmt::Display for KeyPattern {
-    /// As a regular expression.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (least, most) = (self.least, self.most);
-        let Some(signs) = &self.signs else {
-            return write!(f, "^[!-~]{{{least},{most}}}$");
-        };
-        f.write_str("^[A-Za-z0-9")?;
-        // The hyphen stands last, where it means itself.
-        let plain = signs.chars().filter(|c| *c != '-');
-        for sign in plain {
-            let mark = if matches!(sign, '\\' | ']' | '[' | '^') {
-                "\\"
-            } else {
-                ""
-            };
-            write!(f, "{mark}{sign}")?;
-        }
-        let hyphen = if signs.contains('-') { "-" } else { "" };
-        write!(f, "{hyphen}]{{{least},{most}}}$")
-    }
-}
-
 /// What callers of one function are promised.
 ///
 /// ```
@@ -204,8 +110,8 @@ pub struct CallRules {
     pub key_required: bool,
     /// How the key has to be written.
     pub key: KeySyntax,
-    /// Which keys are accepted.
-    pub key_pattern: KeyPattern,
+    /// Which keys are accepted; `None`: every key.
+    pub key_pattern: Option<KeyPattern>,
     /// Status of `key_reused`.
     pub status_mismatch: u16,
     /// Status of `task_in_progress`, where it answers a repeat.
@@ -233,7 +139,7 @@ impl CallRules {
             profile,
             key_required: true,
             key: KeySyntax::Lenient,
-            key_pattern: KeyPattern::default(),
+            key_pattern: None,
             status_mismatch: Code::KeyReused.status(),
             status_in_flight: Code::TaskInProgress.status(),
             status_missing: Code::KeyMissing.status(),
@@ -276,7 +182,6 @@ impl CallRules {
             .filter(|(_, status)| !(400..=499).contains(status))
             .map(|(name, status)| format!("status of {name}: got {status}, wanted 400 to 499"))
             .collect();
-        out.extend(self.key_pattern.problem());
         out.extend(media::problems(&self.accepts));
         let kept_ms = policy
             .retention_succeeded_ms
@@ -324,14 +229,13 @@ impl CallRules {
             }
             Err(problem) => return Err(problem),
         };
-        if !self.key_pattern.takes(&key) {
-            return Err(Problem::new(
-                Code::KeyMalformed,
-                format!(
-                    "{KEY_FIELD}: wanted a key that matches {}.",
-                    self.key_pattern
-                ),
-            ));
+        if let Some(pattern) = &self.key_pattern {
+            pattern.check(&key).map_err(|_| {
+                Problem::new(
+                    Code::KeyMalformed,
+                    format!("{KEY_FIELD}: wanted a key that matches ^{pattern}$."),
+                )
+            })?;
         }
         Ok(key)
     }
