@@ -5,6 +5,7 @@ use super::undo::{Handler, Undo};
 use crate::http::profile::{CallRules, Profile};
 use crate::limits;
 use crate::types::{Answer, Failure, Input, Policy};
+use crate::webhook::json;
 use futures::future::LocalBoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -219,11 +220,29 @@ impl FromInput for Input {
 
 impl<T: DeserializeOwned> FromInput for T {
     fn from_input(input: Input) -> Result<Self, InputProblem> {
-        serde_json::from_slice(&input.body).map_err(|error| InputProblem {
-            path: String::new(),
-            detail: format!("the body is not the JSON that this function takes: {error}"),
-        })
+        from_json(&input.body)
     }
+}
+
+/// Reads JSON as every typed function does: up to 128 levels, numbers with all their digits, and of
+/// members with one name the last one, as keys and fingerprints read it.
+///
+/// # Errors
+/// Says what is wrong.
+///
+/// ```
+/// use onceward::function::from_json;
+/// #[derive(serde::Deserialize)]
+/// struct Order { id: u64, amount: u32 }
+/// let twice = br#"{"id": 1, "amount": 100, "amount": 999, "id": 18446744073709551615}"#;
+/// let order: Order = from_json(twice).unwrap();
+/// assert_eq!((order.id, order.amount), (u64::MAX, 999));
+/// ```
+pub fn from_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, InputProblem> {
+    json::read_as(body).map_err(|error| InputProblem {
+        path: String::new(),
+        detail: format!("the body is not the JSON that this function takes: {error}"),
+    })
 }
 
 /// What a function can return: [`Raw`] for an answer of its own, or anything that is written as JSON.

@@ -41,7 +41,7 @@ pub use child::{ChildStep, outcome_of};
 pub use ctx::{Ctx, StepScope};
 pub use driver::{Slice, SliceEnd, run_slice};
 pub use fetch::{FetchBody, FetchStep, Fetched};
-pub use handler::{Checked, FromInput, Function, InputProblem, IntoAnswer, Raw};
+pub use handler::{Checked, FromInput, Function, InputProblem, IntoAnswer, Raw, from_json};
 pub use host::{CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse};
 pub use parallel::Contender;
 pub use retry::Retry;
@@ -54,5 +54,7 @@ pub use unknown::OnUnknown;
 pub use crate::http::profile::{CallRules, KeySyntax, Profile};
 pub use crate::limits::{MAX_LONG_STEP_MS, MAX_NAME_BYTES};
 pub use crate::types::time::{parse_duration_ms, rfc3339};
-pub use crate::types::{Answer, Failure, FailureKind, Headers, History, Input, Policy};
+pub use crate::types::{
+    AfterExpiry, Answer, Failure, FailureKind, Headers, History, Input, Keeps, Policy,
+};
 pub use crate::webhook::KeyPattern;

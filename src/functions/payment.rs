@@ -16,7 +16,7 @@
 
 use crate::function::{
     Answer, Checked, Ctx, Failure, Fetched, Function, Headers, Input, InputProblem, OnUnknown,
-    OutRequest, Policy, Raw, Retry, StepScope, Undo,
+    OutRequest, Policy, Raw, Retry, StepScope, Undo, from_json,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -243,8 +243,8 @@ fn check(input: &Input) -> Result<Checked, Vec<InputProblem>> {
         path: path.to_owned(),
         detail,
     };
-    let purchase: Purchase = serde_json::from_slice(&input.body)
-        .map_err(|error| vec![wrong("", format!("not an order: {error}"))])?;
+    let purchase: Purchase = from_json(&input.body)
+        .map_err(|problem| vec![wrong("", format!("not an order: {}", problem.detail))])?;
     let mut problems = Vec::new();
     if purchase.order.is_empty() {
         problems.push(wrong(

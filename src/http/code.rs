@@ -35,10 +35,14 @@ pub enum Code {
     TaskCancelled,
     /// The task has ended.
     TaskEnded,
+    /// The key's task has expired, and the key is not new yet.
+    KeyExpired,
     /// Body above the limit.
     BodyTooLarge,
     /// A body of a type that isn't taken.
     UnsupportedMediaType,
+    /// A content encoding that is not read.
+    UnsupportedEncoding,
     /// More requests than are taken at a time.
     RateLimited,
     /// Header fields above the limit.
@@ -69,8 +73,10 @@ impl Code {
         Self::TaskInProgress,
         Self::TaskCancelled,
         Self::TaskEnded,
+        Self::KeyExpired,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
+        Self::UnsupportedEncoding,
         Self::KeyReused,
         Self::RateLimited,
         Self::HeadersTooLarge,
@@ -93,11 +99,17 @@ impl Code {
             Self::TaskInProgress => ("task_in_progress", 409, "The task is still in progress"),
             Self::TaskCancelled => ("task_cancelled", 409, "The task was cancelled"),
             Self::TaskEnded => ("task_ended", 409, "The task has ended"),
+            Self::KeyExpired => ("key_expired", 410, "Idempotency key is used up"),
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),
             Self::UnsupportedMediaType => (
                 "unsupported_media_type",
                 415,
                 "The body has a type that is not taken here",
+            ),
+            Self::UnsupportedEncoding => (
+                "unsupported_encoding",
+                415,
+                "The content encoding is not read",
             ),
             Self::RateLimited => ("rate_limited", 429, "Too many requests"),
             Self::HeadersTooLarge => ("headers_too_large", 431, "Header fields are too large"),
@@ -134,7 +146,11 @@ impl Code {
     pub const fn is_about_keys(self) -> bool {
         matches!(
             self,
-            Self::KeyMissing | Self::KeyMalformed | Self::KeyReused | Self::TaskInProgress
+            Self::KeyMissing
+                | Self::KeyMalformed
+                | Self::KeyReused
+                | Self::KeyExpired
+                | Self::TaskInProgress
         )
     }
 
@@ -164,10 +180,12 @@ impl Code {
             Self::TaskInProgress => include_str!("../../docs/errors/task_in_progress.md"),
             Self::TaskCancelled => include_str!("../../docs/errors/task_cancelled.md"),
             Self::TaskEnded => include_str!("../../docs/errors/task_ended.md"),
+            Self::KeyExpired => include_str!("../../docs/errors/key_expired.md"),
             Self::BodyTooLarge => include_str!("../../docs/errors/body_too_large.md"),
             Self::UnsupportedMediaType => {
                 include_str!("../../docs/errors/unsupported_media_type.md")
             }
+            Self::UnsupportedEncoding => include_str!("../../docs/errors/unsupported_encoding.md"),
             Self::RateLimited => include_str!("../../docs/errors/rate_limited.md"),
             Self::HeadersTooLarge => include_str!("../../docs/errors/headers_too_large.md"),
             Self::KeyReused => include_str!("../../docs/errors/key_reused.md"),

@@ -10,6 +10,7 @@
 //! | `profile` | what callers of a function are promised: keys, statuses |
 //! | `policy`, `policy_page` | the same for each route, as a document and as a page |
 //! | `media` | which types of bodies a route takes |
+//! | `body` | content encodings, and limits before anything is parsed |
 //! | `headers` | which fields are stored with a task or an answer |
 //! | `answer` | what the sender gets, from where the task stands |
 //! | `document`, `waiting` | the task as JSON |
@@ -20,12 +21,14 @@
 //! | `steer` | what an operator asks for, and what the answer is |
 //! | `journal` | the records of a task as JSON |
 //! | `query` | the parameters of an address |
+//! | `reused` | what is said of a key that belongs to another request |
 //! | `problem`, `code` | errors as problem documents (RFC 9457) |
 //! | `page` | pages for people: of errors and policies |
 
 pub mod admit;
 pub mod answer;
 pub mod auth;
+pub mod body;
 pub mod code;
 pub mod document;
 mod frame;
@@ -40,6 +43,7 @@ pub mod prefer;
 pub mod problem;
 pub mod profile;
 pub mod query;
+pub mod reused;
 pub mod route;
 #[cfg(test)]
 mod sample;

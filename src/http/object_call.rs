@@ -250,8 +250,11 @@ pub enum Told {
     Stale(Box<Standing>),
     /// It is not final.
     InProgress(Box<Standing>),
-    /// Same key, other fingerprint.
+    /// Same key, other fingerprint. The names of what differs are the first blob, where a Worker of
+    /// before does not look.
     KeyReused,
+    /// The key is used up.
+    Expired,
     /// Two keys have the same id.
     KeyCollision,
     /// The ticket is not good.
@@ -331,6 +334,7 @@ impl Told {
             Self::Stale(_) => "stale",
             Self::InProgress(_) => "in_progress",
             Self::KeyReused => "key_reused",
+            Self::Expired => "expired",
             Self::KeyCollision => "key_collision",
             Self::Refused => "refused",
             Self::Recorded { .. } => "recorded",
@@ -364,6 +368,29 @@ impl Reply {
         Self {
             told,
             body: Vec::new(),
+        }
+    }
+
+    /// Same key, other fingerprint; with the names of the parts that differ.
+    ///
+    /// ```
+    /// use onceward::http::object_call::Reply;
+    /// let reply = Reply::key_reused(&["/amount".to_owned()]);
+    /// assert_eq!(Reply::from_frame(reply.to_frame()).unwrap().differs(), ["/amount"]);
+    /// ```
+    pub fn key_reused(differs: &[String]) -> Self {
+        Self {
+            told: Told::KeyReused,
+            // Texts always have a JSON form.
+            body: serde_json::to_vec(differs).unwrap_or_default(),
+        }
+    }
+
+    /// The names of the parts that differ; empty if they are not known.
+    pub fn differs(&self) -> Vec<String> {
+        match self.told {
+            Told::KeyReused => serde_json::from_slice(&self.body).unwrap_or_default(),
+            _ => Vec::new(),
         }
     }
 

@@ -21,6 +21,7 @@ fn begin_carries_its_body_as_bytes() {
                 function: "lab".into(),
                 policy: Policy::default(),
                 fingerprint: Some("f".into()),
+                parts: vec![("/a".into(), "0a1b2c3d".into())],
                 input: Input {
                     headers: headers.clone(),
                     body: body.clone(),

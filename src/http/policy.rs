@@ -8,7 +8,7 @@ use super::code::Code;
 use super::profile::{CallRules, KeySyntax};
 use crate::config::{App, Named, Source};
 use crate::limits::{MAX_KEY_CHARS, MAX_PREFER_WAIT_MS};
-use crate::types::{Answer, Policy, TaskKind};
+use crate::types::{AfterExpiry, Answer, Keeps, Policy, TaskKind};
 use crate::webhook::{FingerprintMode, KeyPattern, KeyRule, Pointer};
 use serde::Serialize;
 use serde_json::json;
@@ -76,8 +76,11 @@ pub struct RetentionPolicy {
     pub succeeded_ms: u64,
     /// After a failure or a cancellation.
     pub failed_ms: u64,
-    /// What a key means afterwards: `new`, a new request.
+    /// What a key means afterwards: `new`, a new request, or `expired`, refused with 410.
     pub after_expiry: &'static str,
+    /// For how long it is refused; then it is new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expired_for_ms: Option<u64>,
     /// Which answers are kept: `all`, `below_500` or `success`.
     pub stored: &'static str,
 }
@@ -199,7 +202,7 @@ impl RoutePolicy {
     /// Of a function that is called.
     pub fn of_function<F: Named>(function: &F) -> Self {
         let rules: CallRules = function.rules();
-        let policy = function.policy();
+        let policy = &rules.over(function.policy());
         Self {
             path: format!("/v1/functions/{}", function.name()),
             mode: "call",
@@ -314,11 +317,20 @@ fn fingerprint(mode: &FingerprintMode) -> FingerprintPolicy {
 }
 
 fn retention(policy: &Policy) -> RetentionPolicy {
+    let (after_expiry, expired_for_ms) = match policy.after_expiry {
+        AfterExpiry::New => ("new", None),
+        AfterExpiry::Gone { tombstone_ms } => ("expired", Some(tombstone_ms)),
+    };
     RetentionPolicy {
         succeeded_ms: policy.retention_succeeded_ms,
         failed_ms: policy.retention_failed_ms,
-        after_expiry: "new",
-        stored: "all",
+        after_expiry,
+        expired_for_ms,
+        stored: match policy.keeps {
+            Keeps::All => "all",
+            Keeps::Below500 => "below_500",
+            Keeps::Success => "success",
+        },
     }
 }
 

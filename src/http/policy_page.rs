@@ -215,16 +215,14 @@ fn retention(policy: &RoutePolicy, out: &mut String) {
             }
         ),
     );
-    line(
-        out,
-        format_args!(
-            "- {}\n",
-            match kept.after_expiry {
-                "expired" => "Afterwards the key is refused with 410 for a while, then it is new.",
-                _ => "Afterwards the key is new.",
-            }
+    let after = match kept.expired_for_ms {
+        Some(ms) => format!(
+            "the key is refused with 410 for {}, then it is new",
+            span(ms)
         ),
-    );
+        None => "the key is new".to_owned(),
+    };
+    line(out, format_args!("- Afterwards {after}.\n"));
 }
 
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
@@ -270,7 +268,7 @@ mod tests {
     use super::*;
     use crate::function::{Ctx, Function};
     use crate::http::profile::{CallRules, KeySyntax, Profile};
-    use crate::types::Failure;
+    use crate::types::{AfterExpiry, Failure, Keeps};
     use crate::webhook::KeyPattern;
 
     async fn greet(_: Ctx, name: String) -> Result<String, Failure> {
@@ -301,6 +299,10 @@ mod tests {
             key_pattern: Some(KeyPattern::new("a-z`|", 16, 64).expect("a pattern")),
             accepts: vec!["application/json".into()],
             status_in_flight: 425,
+            keeps: Some(Keeps::Success),
+            after_expiry: Some(AfterExpiry::Gone {
+                tombstone_ms: 2 * HOUR_MS,
+            }),
             ..Profile::Stripe.rules()
         };
         let policy = RoutePolicy::of_function(&Function::new("greet", greet).call_rules(rules));
@@ -313,6 +315,8 @@ mod tests {
             "then gets 425",
             "`application/json`. Others are refused with 415",
             "up to 25 s",
+            "Answers below 300 are kept",
+            "refused with 410 for 2 hours, then",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }

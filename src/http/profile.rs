@@ -21,7 +21,7 @@ use super::code::Code;
 use super::media;
 use super::prefer::Prefer;
 use super::problem::Problem;
-use crate::types::{Headers, Policy};
+use crate::types::{AfterExpiry, Headers, Keeps, Policy};
 use crate::webhook::{KeyPattern, KeyRule};
 
 /// The field that carries the key of a call.
@@ -118,6 +118,10 @@ pub struct CallRules {
     pub status_in_flight: u16,
     /// Status of `key_missing`.
     pub status_missing: u16,
+    /// Which answers of calls are kept; `None`: as the function's policy says.
+    pub keeps: Option<Keeps>,
+    /// What the key of a call means once its task has expired; `None`: as the function's policy says.
+    pub after_expiry: Option<AfterExpiry>,
     /// The key is sent back as it came, in `Idempotency-Key`.
     pub echo_key: bool,
     /// Answers are kept for this long at least, in milliseconds.
@@ -143,6 +147,8 @@ impl CallRules {
             status_mismatch: Code::KeyReused.status(),
             status_in_flight: Code::TaskInProgress.status(),
             status_missing: Code::KeyMissing.status(),
+            keeps: None,
+            after_expiry: None,
             echo_key: false,
             least_retention_ms: 0,
             accepts: Vec::new(),
@@ -152,10 +158,12 @@ impl CallRules {
             Profile::Stripe => Self {
                 key_required: false,
                 status_mismatch: 400,
+                keeps: Some(Keeps::All),
                 ..ietf
             },
             Profile::Acp => Self {
                 echo_key: true,
+                keeps: Some(Keeps::Below500),
                 least_retention_ms: ACP_RETENTION_MS,
                 ..ietf
             },
@@ -170,8 +178,26 @@ impl CallRules {
         }
     }
 
+    /// The policy of a call: the function's, with what is settled here.
+    ///
+    /// ```
+    /// use onceward::http::profile::Profile;
+    /// use onceward::types::{Keeps, Policy};
+    /// assert_eq!(Profile::Acp.rules().over(&Policy::default()).keeps, Keeps::Below500);
+    /// ```
+    #[must_use]
+    pub fn over(&self, policy: &Policy) -> Policy {
+        Policy {
+            keeps: self.keeps.unwrap_or(policy.keeps),
+            after_expiry: self.after_expiry.unwrap_or(policy.after_expiry),
+            ..policy.clone()
+        }
+    }
+
     /// Everything that is wrong with the settings of a function with this policy, each as one sentence.
     pub fn problems(&self, policy: &Policy) -> Vec<String> {
+        let alone = policy.problems();
+        let together = self.over(policy).problems();
         let statuses = [
             ("mismatch", self.status_mismatch),
             ("in_flight", self.status_in_flight),
@@ -182,6 +208,12 @@ impl CallRules {
             .filter(|(_, status)| !(400..=499).contains(status))
             .map(|(name, status)| format!("status of {name}: got {status}, wanted 400 to 499"))
             .collect();
+        // What is wrong with the policy alone is said of it.
+        out.extend(
+            together
+                .into_iter()
+                .filter(|problem| !alone.contains(problem)),
+        );
         out.extend(media::problems(&self.accepts));
         let kept_ms = policy
             .retention_succeeded_ms

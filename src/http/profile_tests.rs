@@ -22,11 +22,18 @@ fn profiles_differ_as_the_table_says() {
             rules.status_in_flight,
             rules.echo_key,
             rules.least_retention_ms,
+            rules.keeps,
         )
     };
-    assert_eq!(of(Profile::Ietf), (true, 422, 409, false, 0));
-    assert_eq!(of(Profile::Stripe), (false, 400, 409, false, 0));
-    assert_eq!(of(Profile::Acp), (true, 422, 409, true, 86_400_000));
+    assert_eq!(of(Profile::Ietf), (true, 422, 409, false, 0, None));
+    assert_eq!(
+        of(Profile::Stripe),
+        (false, 400, 409, false, 0, Some(Keeps::All))
+    );
+    assert_eq!(
+        of(Profile::Acp),
+        (true, 422, 409, true, 86_400_000, Some(Keeps::Below500))
+    );
     assert_eq!(CallRules::default(), Profile::Ietf.rules());
     for profile in Profile::ALL {
         assert_eq!(Profile::parse(profile.as_str()), Some(*profile));

@@ -14,7 +14,7 @@ use super::seal;
 use crate::limits::MAX_SIGNAL_BYTES;
 use crate::protocol::{Outcome, Signal};
 use crate::types::{Answer, TaskId};
-use crate::webhook::KeyRule;
+use crate::webhook::{KeyRule, json};
 use serde_json::json;
 
 /// The address of a signal.
@@ -134,7 +134,9 @@ fn payload(body: &[u8]) -> Result<String, Problem> {
     }
     // Read for its faults only, the depth of its nesting among them.
     let _: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
-    Ok(text.to_owned())
+    // Of members with one name the last one counts, as in every body.
+    let settled = json::settled(text.as_bytes()).map_err(|fault| wrong(fault.to_string()))?;
+    String::from_utf8(settled.into_owned()).map_err(|e| wrong(e.to_string()))
 }
 
 /// The answer to a signal, from what the object said; with `one_time` it shows nothing of the task.

@@ -8,14 +8,23 @@ use super::steer;
 use super::summary::Standing;
 use super::task::{Debt, Debts, Outbox, SCHEMA, State, Task, Version};
 
+/// Stands for parts that are all alike under fingerprints that are not.
+const SAME_PARTS: &str = "bytes";
+
 pub(super) fn begin(task: Option<Task>, begin: Begin, moment: &Moment) -> Transition {
     match task {
         None => accept(None, begin, moment),
         Some(task) if task.key != begin.key => Transition::unchanged(Reply::KeyCollision),
         Some(task) => {
             let forgotten = matches!(task.state, State::Forgotten);
-            let expired = task.is_expired(moment.ms) && !is_same_delivery(&task, &begin);
-            if forgotten || expired {
+            let repeated = !forgotten && is_same_delivery(&task, &begin);
+            if task.is_used_up(moment.ms) && !repeated {
+                return Transition::unchanged(Reply::Expired);
+            }
+            let expired = task.is_expired(moment.ms);
+            // A parent that asks once more is told how the child ended, whatever that was.
+            let free = begin.parent.is_none() && task.is_free();
+            if forgotten || ((expired || free) && !repeated) {
                 accept(Some(&task), begin, moment)
             } else {
                 duplicate(task, &begin, moment)
@@ -38,6 +47,7 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         function: begin.function,
         policy: begin.policy,
         fingerprint: begin.fingerprint,
+        parts: begin.parts,
         generation,
         key_generation: generation,
         version: Version {
@@ -122,7 +132,8 @@ fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
     if let (Some(kept), Some(sent)) = (&task.fingerprint, &begin.fingerprint)
         && kept != sent
     {
-        return Transition::unchanged(Reply::KeyReused);
+        let differs = differences(&task.parts, &begin.parts);
+        return Transition::unchanged(Reply::KeyReused { differs });
     }
     let mut task = task;
     let mut effects = Vec::new();
@@ -153,6 +164,22 @@ fn duplicate(task: Task, begin: &Begin, moment: &Moment) -> Transition {
             Transition::unchanged(reply)
         }
     }
+}
+
+/// Names of the parts that differ, those of the new delivery first.
+fn differences(kept: &[(String, String)], sent: &[(String, String)]) -> Vec<String> {
+    if kept.is_empty() || sent.is_empty() {
+        return Vec::new();
+    }
+    let of_new = sent.iter().filter(|part| !kept.contains(part));
+    let of_old = kept
+        .iter()
+        .filter(|(name, _)| sent.iter().all(|(other, _)| other != name));
+    let differs: Vec<String> = of_new.chain(of_old).map(|(name, _)| name.clone()).collect();
+    if differs.is_empty() {
+        return vec![SAME_PARTS.to_owned()];
+    }
+    differs
 }
 
 /// A parent that waits for a task which is there already: it is owed the end like any other. One that

@@ -16,7 +16,12 @@ pub enum Reply {
     /// This is where the task stands; nothing for the sender to do but wait or take it.
     Stands(Standing),
     /// Same key, other fingerprint.
-    KeyReused,
+    KeyReused {
+        /// What differs: names of parts; `bytes` if all parts are alike; empty if that is not known.
+        differs: Vec<String>,
+    },
+    /// The key is used up: its task has expired, and it is not new yet.
+    Expired,
     /// Two different keys have the same id. That takes an attack on SHA-1.
     KeyCollision,
     /// The ticket was used, replaced or never given: stop.

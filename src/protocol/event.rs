@@ -131,6 +131,9 @@ pub struct Begin {
     /// What must be equal under the same key; `None`: not compared.
     #[serde(default)]
     pub fingerprint: Option<String>,
+    /// Short hashes of what the fingerprint is made of, by name, so that a refusal can say what differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<(String, String)>,
     /// What the function gets; travels beside the JSON of the message.
     #[serde(skip)]
     pub input: Input,

@@ -87,7 +87,9 @@ pub(super) fn signal(mut task: Task, signal: Signal, moment: &Moment) -> Transit
         let reply = if known.name == signal.name && known.outcome == signal.outcome {
             Reply::Signalled { repeated: true }
         } else {
-            Reply::KeyReused
+            Reply::KeyReused {
+                differs: Vec::new(),
+            }
         };
         return Transition::unchanged(reply);
     }

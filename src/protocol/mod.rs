@@ -122,7 +122,6 @@ fn known(task: Task, event: Event, moment: &Moment) -> Transition {
         | Event::Abandon { .. }
         | Event::Retry(_)
         | Event::Undo { .. }
-        | Event::Delete
             if forgotten =>
         {
             Transition::unchanged(Reply::NotFound)

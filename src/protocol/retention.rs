@@ -39,6 +39,9 @@ pub(super) fn due(task: &Task, cause: Cause, moment: &Moment) -> Transition {
 /// D1 holds the tombstone. Everything is deleted if this is still the task that it stands for.
 pub(super) fn acked(task: &Task, version: Version, moment: &Moment) -> Transition {
     if stands_for(task, version, moment) {
+        if let Some(until_ms) = task.gone_until_ms().filter(|until| moment.ms < *until) {
+            return keep_key(task.clone(), until_ms);
+        }
         return Transition {
             next: Next::Gone,
             effects: Vec::new(),
@@ -46,6 +49,15 @@ pub(super) fn acked(task: &Task, version: Version, moment: &Moment) -> Transitio
         };
     }
     lives_on(task, moment)
+}
+
+/// Senders are to be told for some more time that the key is used up: nothing else is kept. The
+/// tombstone is placed once more at the end, which costs less than to remember that it was.
+fn keep_key(mut task: Task, until_ms: u64) -> Transition {
+    let effects = strip(&mut task);
+    task.outbox.tries = 0;
+    task.outbox.next_ms = until_ms;
+    Transition::put(task, effects, Reply::Done)
 }
 
 /// True if this tombstone is that of the task as it is: nobody has touched it, and its time is up.
@@ -89,9 +101,13 @@ pub(super) fn delete(mut task: Task, moment: &Moment) -> Transition {
         State::Running | State::Suspended(_) => {
             Transition::unchanged(Reply::InProgress(Standing::of(&task)))
         }
-        State::Forgotten => Transition::unchanged(Reply::NotFound),
-        State::Succeeded | State::Failed { .. } | State::Cancelled => {
+        State::Forgotten if !task.is_used_up(moment.ms) => Transition::unchanged(Reply::NotFound),
+        State::Forgotten | State::Succeeded | State::Failed { .. } | State::Cancelled => {
             let mut effects = strip(&mut task);
+            if task.gone_until_ms().is_some() {
+                // Not even used up.
+                task.expires_ms = None;
+            }
             task.outbox.tries = 0;
             task.outbox.next_ms = moment.ms + limits::FLUSH_TIMEOUT_MS;
             effects.push(Effect::Forget {
@@ -111,6 +127,7 @@ fn strip(task: &mut Task) -> Vec<Effect> {
     task.ticket = None;
     task.answer = None;
     task.fingerprint = None;
+    task.parts = Vec::new();
     task.undone = None;
     task.unread.clear();
     task.children.clear();

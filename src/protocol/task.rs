@@ -3,7 +3,7 @@
 use super::ending::{Cancel, Ending, Undone};
 use super::mailbox::Unread;
 use super::waits::Waiting;
-use crate::types::{Answer, Failure, Policy, StepId, TaskId, TaskKey, Token};
+use crate::types::{AfterExpiry, Answer, Failure, Policy, StepId, TaskId, TaskKey, Token};
 use serde::{Deserialize, Serialize};
 
 /// Version of the stored form. An object that meets a higher one changes nothing.
@@ -157,6 +157,9 @@ pub struct Task {
     /// What must be equal under the same key; `None`: not compared.
     #[serde(default)]
     pub fingerprint: Option<String>,
+    /// Short hashes of what the fingerprint is made of, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<(String, String)>,
     /// Accepting time in ms, raised whenever the journal starts empty.
     pub generation: u64,
     /// Generation that derived keys are made of.
@@ -295,8 +298,49 @@ impl Task {
     /// True when it has ended, for good or resumably, and its time is up. `now` itself is too late.
     /// One whose end is owed to a parent is kept until the parent knows.
     pub fn is_expired(&self, now_ms: u64) -> bool {
-        let owes = self.debts.list.iter().any(|d| matches!(d, Debt::End(_)));
-        self.has_ended() && !owes && self.expires_ms.is_some_and(|at| now_ms >= at)
+        self.has_ended() && !self.owes_end() && self.expires_ms.is_some_and(|at| now_ms >= at)
+    }
+
+    /// True when it is over and its answer is not kept: for the next delivery the key is new. What an
+    /// operator cancelled, what is not undone and what a parent is still owed the end of stays.
+    pub fn is_free(&self) -> bool {
+        let status = match self.state {
+            State::Succeeded | State::Failed { resumable: false } => {
+                self.answer.as_ref().map_or(500, |answer| answer.status)
+            }
+            State::Failed { resumable: true }
+            | State::Cancelled
+            | State::Running
+            | State::Suspended(_)
+            | State::Forgotten => return false,
+        };
+        let undone = self
+            .undone
+            .as_ref()
+            .is_none_or(super::ending::Undone::is_complete);
+        !self.policy.keeps.keeps(status) && undone && !self.owes_end()
+    }
+
+    /// Until when a sender is told that the key is used up, once it is.
+    pub(super) fn gone_until_ms(&self) -> Option<u64> {
+        match self.policy.after_expiry {
+            AfterExpiry::New => None,
+            AfterExpiry::Gone { tombstone_ms } => {
+                let at_ms = self.expires_ms?;
+                Some(at_ms.saturating_add(tombstone_ms))
+            }
+        }
+    }
+
+    /// True while the key is used up: its time is over, and it is not new yet.
+    pub fn is_used_up(&self, now_ms: u64) -> bool {
+        let over = self.is_expired(now_ms) || matches!(self.state, State::Forgotten);
+        over && self.gone_until_ms().is_some_and(|until| now_ms < until)
+    }
+
+    /// True while a parent is still to be told of its end.
+    fn owes_end(&self) -> bool {
+        self.debts.list.iter().any(|d| matches!(d, Debt::End(_)))
     }
 
     /// Attempts without progress before it is over. What is to be undone gets as many as any function

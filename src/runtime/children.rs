@@ -55,6 +55,7 @@ pub(super) async fn begin(
                 function: begin.function,
                 policy,
                 fingerprint: begin.fingerprint,
+                parts: Vec::new(),
                 input: begin.input,
                 claims: false,
                 hop: begin.hop,
@@ -72,6 +73,7 @@ pub(super) async fn begin(
         Ok(Told::KeyReused | Told::KeyCollision) => {
             Ok(refused("its key belongs to another task".into()))
         }
+        Ok(Told::Expired) => Ok(refused("its key is used up".into())),
         Ok(Told::Unavailable(why)) => Err(CallError::Unreachable(why)),
         Ok(other) => Err(CallError::Unreachable(other.name().into())),
         Err(error) => Err(no_reply(error)),

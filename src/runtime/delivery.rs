@@ -13,6 +13,7 @@ use crate::http::object_call::{Ask, Call, Reply, Told};
 use crate::http::policy;
 use crate::http::problem::Problem;
 use crate::http::profile::Statuses;
+use crate::http::reused;
 use crate::limits;
 use crate::protocol::{Begin, Standing};
 use crate::types::{Answer, Policy, TaskId};
@@ -68,6 +69,7 @@ impl Delivery<'_> {
     }
 
     async fn begin(&self) -> Result<(Reply, u64), NoReply> {
+        let print = self.admitted.fingerprint.as_ref();
         let call = Call {
             task_id: self.task_id(),
             ask: Ask::Begin {
@@ -76,7 +78,8 @@ impl Delivery<'_> {
                     key: self.admitted.key.clone(),
                     function: self.function.name().to_owned(),
                     policy: self.policy.clone(),
-                    fingerprint: self.admitted.fingerprint.clone().map(|f| f.hash),
+                    fingerprint: print.map(|print| print.hash.clone()),
+                    parts: print.map(|print| print.parts.clone()).unwrap_or_default(),
                     input: self.admitted.input.clone(),
                     claims: true,
                     hop: 0,
@@ -121,16 +124,19 @@ impl Delivery<'_> {
                 self.run(start).await
             }
             Told::Stands(standing) => self.joined(*standing).await,
-            Told::KeyReused => Problem::new(
-                Code::KeyReused,
-                "This key was used before for a request with other content. Use a new key for a new request.",
-            )
-            .task(task_id)
-            .with_status(self.statuses().mismatch)
-            .policy(policy::address(self.admitted.key.kind, &self.admitted.key.name))
-            .to_answer(),
+            Told::KeyReused => reused::key_reused(task_id, &reply.differs())
+                .with_status(self.statuses().mismatch)
+                .policy(self.policy_page())
+                .to_answer(),
+            Told::Expired => reused::key_expired(task_id)
+                .policy(self.policy_page())
+                .to_answer(),
             other => {
-                self.edge.log(Level::Error, "begin", json!({"task_id": task_id.to_string(), "told": other.name()}));
+                self.edge.log(
+                    Level::Error,
+                    "begin",
+                    json!({"task_id": task_id.to_string(), "told": other.name()}),
+                );
                 Problem::new(Code::Unavailable, "The task's object cannot take this now.")
                     .task(task_id)
                     .to_answer()
@@ -201,6 +207,10 @@ impl Delivery<'_> {
             Mode::Call => self.function.rules().statuses(),
             Mode::Webhook { .. } => Statuses::default(),
         }
+    }
+
+    fn policy_page(&self) -> String {
+        policy::address(self.admitted.key.kind, &self.admitted.key.name)
     }
 
     fn answer(&self, standing: &Standing, replayed: bool) -> Answer {

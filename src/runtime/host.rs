@@ -71,6 +71,7 @@ fn understood(reply: ObjectReply) -> Result<Reply, CallError> {
         Told::Unavailable(why) => Err(CallError::Unreachable(why)),
         Told::Claimed { .. }
         | Told::KeyReused
+        | Told::Expired
         | Told::KeyCollision
         | Told::Refused
         | Told::Journal { .. }

@@ -8,7 +8,7 @@ use super::serve::{Body, Exchange, read, tokens};
 use super::slice;
 use crate::config::ConfigProblem;
 use crate::function::InputProblem;
-use crate::http::admit::{self, Admitted};
+use crate::http::admit::{self, Admitted, Mode};
 use crate::http::code::Code;
 use crate::http::problem::{Cause, Problem};
 use crate::http::profile::KEY_FIELD;
@@ -78,6 +78,9 @@ async fn deliver(
         .ok_or_else(|| Problem::new(Code::NotFound, "No function has this name."))?;
     let checked = function.check(&admitted.input).map_err(|p| invalid(&p))?;
     let mut policy = checked.policy.unwrap_or_else(|| function.policy().clone());
+    if admitted.mode == Mode::Call {
+        policy = function.rules().over(&policy);
+    }
     if let Some(ms) = own_wait_ms {
         policy.respond_within_ms = ms;
     }

@@ -100,7 +100,8 @@ impl Object {
             R::Stale(standing) => stands(Told::Stale, standing),
             R::InProgress(standing) => stands(Told::InProgress, standing),
             R::Ended(standing) => stands(Told::Ended, standing),
-            R::KeyReused => Reply::of(Told::KeyReused),
+            R::KeyReused { differs } => Reply::key_reused(&differs),
+            R::Expired => Reply::of(Told::Expired),
             R::KeyCollision => Reply::of(Told::KeyCollision),
             R::Refused => Reply::of(Told::Refused),
             R::Recorded {

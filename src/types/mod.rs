@@ -9,4 +9,4 @@ pub mod time;
 pub use failure::{Failure, FailureKind};
 pub use id::{StepId, TaskId, TaskKey, TaskKind, Token};
 pub use payload::{Answer, Headers, Input};
-pub use policy::{History, Policy};
+pub use policy::{AfterExpiry, History, Keeps, Policy};

@@ -16,6 +16,57 @@ pub enum History {
     None,
 }
 
+/// Which answers are kept for duplicates. A task that ended otherwise is over as well, and is shown; but
+/// its key is free: the next delivery runs anew, with an empty journal and other derived keys.
+///
+/// ```
+/// use onceward::types::Keeps;
+/// assert!(Keeps::All.keeps(503));
+/// assert!(Keeps::Below500.keeps(404) && !Keeps::Below500.keeps(500));
+/// assert!(Keeps::Success.keeps(204) && !Keeps::Success.keeps(404));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keeps {
+    /// Every answer, and every failure for good.
+    #[default]
+    All,
+    /// Answers with a status below 500. A failure without an answer counts as 500.
+    Below500,
+    /// Answers with a status from 200 to 299.
+    Success,
+}
+
+impl Keeps {
+    /// Whether an answer of this status is kept.
+    pub fn keeps(self, status: u16) -> bool {
+        match self {
+            Self::All => true,
+            Self::Below500 => status < 500,
+            Self::Success => (200..300).contains(&status),
+        }
+    }
+}
+
+/// What a key means once its task has expired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterExpiry {
+    /// It is new.
+    #[default]
+    New,
+    /// It is refused as used up for so long, and new then. Nothing but the key itself is kept for that.
+    Gone {
+        /// From the expiry on.
+        tombstone_ms: u64,
+    },
+}
+
+/// Whether a field is as always, and needs no place in a row.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Times and limits of a function. All times in milliseconds.
 ///
 /// ```
@@ -52,6 +103,12 @@ pub struct Policy {
     pub retention_failed_ms: u64,
     /// What goes to D1.
     pub history: History,
+    /// Which answers are kept for duplicates.
+    #[serde(skip_serializing_if = "is_default")]
+    pub keeps: Keeps,
+    /// What a key means once its task has expired.
+    #[serde(skip_serializing_if = "is_default")]
+    pub after_expiry: AfterExpiry,
 }
 
 impl Default for Policy {
@@ -69,6 +126,8 @@ impl Default for Policy {
             retention_succeeded_ms: limits::DEFAULT_RETENTION_SUCCEEDED_MS,
             retention_failed_ms: limits::DEFAULT_RETENTION_FAILED_MS,
             history: History::default(),
+            keeps: Keeps::default(),
+            after_expiry: AfterExpiry::default(),
         }
     }
 }
@@ -137,8 +196,12 @@ impl Policy {
         };
         let least_lease = self.least_lease_ms(self.slice_cut_ms);
         let subrequests = u64::from(limits::PAID_SUBREQUESTS);
+        let tombstone_ms = match self.after_expiry {
+            AfterExpiry::New => 1,
+            AfterExpiry::Gone { tombstone_ms } => tombstone_ms,
+        };
         #[rustfmt::skip]
-        let ranges: [(&str, u64, u64, u64); 11] = [
+        let ranges: [(&str, u64, u64, u64); 12] = [
             ("respond_within in ms", self.respond_within_ms, 1, limits::MAX_RESPOND_WITHIN_MS),
             ("long_step in ms", self.long_step_ms, 0, limits::MAX_LONG_STEP_MS),
             ("slice_cut in ms", self.slice_cut_ms, 1, cut),
@@ -150,6 +213,7 @@ impl Policy {
             ("lease in ms (at least respond_within + slice_cut + 1000)", self.lease_ms, least_lease, limits::MAX_LEASE_MS),
             ("retention.succeeded in ms", self.retention_succeeded_ms, 1, limits::MAX_RETENTION_MS),
             ("retention.failed in ms", self.retention_failed_ms, 1, limits::MAX_RETENTION_MS),
+            ("after_expiry.gone in ms", tombstone_ms, 1, limits::MAX_RETENTION_MS),
         ];
         let wrong = ranges
             .into_iter()

@@ -9,6 +9,7 @@ use super::document::DocumentFault;
 use crate::limits::MAX_JSON_DEPTH;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// How the parser hands on numbers and raw text within itself: members whose name begins so would
 /// be taken for them.
@@ -129,6 +130,25 @@ fn parsed(bytes: &[u8], seen: Looked) -> Result<Value, DocumentFault> {
     })
 }
 
+/// A JSON text in which every name stands once: the text as it is, unless a name stands in it twice.
+///
+/// # Errors
+/// It is empty, nested too deeply, or not JSON.
+///
+/// ```
+/// use onceward::webhook::json;
+/// assert_eq!(json::settled(br#"{"a": 1.50}"#).unwrap(), br#"{"a": 1.50}"#.as_slice());
+/// assert_eq!(json::settled(br#"{"a": 1, "a": 1.50}"#).unwrap(), br#"{"a":1.50}"#.as_slice());
+/// ```
+pub fn settled(bytes: &[u8]) -> Result<Cow<'_, [u8]>, DocumentFault> {
+    let seen = look(bytes);
+    let value = parsed(bytes, seen)?;
+    if members(&value) == seen.members {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    Ok(Cow::Owned(value.to_string().into_bytes()))
+}
+
 /// Reads a value of any type by the same rules: of members with one name the last one counts, also
 /// where the type itself would refuse them.
 ///
@@ -144,15 +164,8 @@ fn parsed(bytes: &[u8], seen: Looked) -> Result<Value, DocumentFault> {
 /// assert!(json::read_as::<Order>(b"{}").is_err());
 /// ```
 pub fn read_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let seen = look(bytes);
-    let value = parsed(bytes, seen).map_err(|fault| fault.to_string())?;
-    let out = if members(&value) == seen.members {
-        typed(bytes)
-    } else {
-        // Written again, each name once.
-        typed(value.to_string().as_bytes())
-    };
-    out.map_err(|error| error.to_string())
+    let text = settled(bytes).map_err(|fault| fault.to_string())?;
+    typed(&text).map_err(|error| error.to_string())
 }
 
 fn members(value: &Value) -> usize {

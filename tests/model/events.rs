@@ -162,6 +162,7 @@ fn begin(world: &World, op: &str, print: u8, setting: &Setting) -> Event {
         function: "sync".to_owned(),
         policy: policy(world.pace),
         fingerprint: Some(format!("print-{print}")),
+        parts: Vec::new(),
         input: Input::default(),
         claims: !child,
         hop: if child { PARENT_HOP } else { 0 },

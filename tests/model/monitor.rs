@@ -349,7 +349,7 @@ fn deliveries(world: &mut World, before: Option<&Task>, event: &Event, out: &Tra
         if deleted || expired {
             memory.steer_op.clear();
         }
-    } else if print != world.memory.print && !matches!(out.reply, Reply::KeyReused) {
+    } else if print != world.memory.print && !matches!(out.reply, Reply::KeyReused { .. }) {
         world.broke(ANSWER);
     }
 }

@@ -184,7 +184,7 @@ impl Sights {
                     self.saw(Sight::AnswerWhileUndoing);
                 }
             }
-            (Reply::KeyReused, _) => self.saw(Sight::OtherBodyRefused),
+            (Reply::KeyReused { .. }, _) => self.saw(Sight::OtherBodyRefused),
             (Reply::Stale(_), _) => self.stale(before, event),
             (Reply::Recorded { stop: true, .. }, _) => self.saw(Sight::LateReportTaken),
             (Reply::Recorded { .. }, Event::Record(r))

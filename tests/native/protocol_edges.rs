@@ -246,8 +246,9 @@ fn a_letter_under_a_known_id_is_the_same_only_with_the_same_name_and_text() {
         out.reply
     };
     assert_eq!(told("go", "7"), Reply::Signalled { repeated: true });
-    assert_eq!(told("go", "8"), Reply::KeyReused);
-    assert_eq!(told("stop", "7"), Reply::KeyReused);
+    let reused = |reply| matches!(reply, Reply::KeyReused { .. });
+    assert!(reused(told("go", "8")));
+    assert!(reused(told("stop", "7")));
 }
 
 #[test]

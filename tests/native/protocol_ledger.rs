@@ -54,7 +54,7 @@ impl Ledger {
         let known = self.taken.contains(&(name.clone(), signal.id.clone()));
         match &out.reply {
             Reply::Signalled { repeated } => assert_eq!(*repeated, known),
-            Reply::KeyReused => assert!(known),
+            Reply::KeyReused { .. } => assert!(known),
             _ => assert!(
                 !known || matches!(out.reply, Reply::NotFound),
                 "{:?}",

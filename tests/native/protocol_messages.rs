@@ -43,6 +43,7 @@ pub fn begin(op: &str) -> Begin {
         function: "sync".to_owned(),
         policy: policy(),
         fingerprint: Some("print-1".to_owned()),
+        parts: Vec::new(),
         input: Input::default(),
         claims: true,
         hop: 0,

@@ -4,7 +4,7 @@ use crate::protocol_fixture::{
     answer, begin, child_record, done, failing, id, intent, record, signal, signal_wait, sleep,
     step, suspend, token, undo_record, undoable, wait_for,
 };
-use crate::protocol_world::{Act, World, pick, policy};
+use crate::protocol_world::{Act, World, pick};
 use onceward::protocol::{
     Begin, Claim, Cursor, Event, Finish, Mismatch, NextInput, NotUndone, Open, Outcome, Parent,
     Proof, Record, Reply, Retry, StepRecord, Suspend, Verdict, Wait, WaitFor,
@@ -71,8 +71,9 @@ impl World {
     /// A parent begins it: it does not run the first slice itself.
     fn birth(&mut self, n: u8) {
         let message = Begin {
-            policy: policy(),
+            policy: self.policy.clone(),
             fingerprint: Some("print-true".to_owned()),
+            parts: Vec::new(),
             claims: false,
             hop: u32::from(n),
             parent: Some(parent(n)),
@@ -125,7 +126,7 @@ impl World {
 
     pub fn deliver(&mut self, print: bool) {
         let mut message = begin(self.op().as_str());
-        message.policy = policy();
+        message.policy = self.policy.clone();
         message.fingerprint = Some(format!("print-{print}"));
         self.begins.push(message.clone());
         self.apply(Event::Begin(Box::new(message)));

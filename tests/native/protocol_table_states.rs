@@ -7,7 +7,7 @@ use crate::protocol_fixture::{
 use onceward::protocol::{
     Begin, Claimed, Event, Mismatch, NotUndone, Parent, Verdict, Version, Wait, WaitFor,
 };
-use onceward::types::{TaskId, TaskKey, TaskKind};
+use onceward::types::{AfterExpiry, Keeps, TaskId, TaskKey, TaskKind};
 
 /// The moment that the table is looked at.
 pub const NOW: u64 = T0 + 1_000_000;
@@ -21,6 +21,7 @@ pub fn states() -> Vec<Case> {
         undoing(),
         over(),
         over_and_undone(),
+        less_is_kept(),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -327,6 +328,40 @@ fn undone(name: &'static str, of: (Object, Claimed), left: bool) -> Case {
     );
     object.flushed(NOW - 6_000);
     Case::new(name, object, &holder)
+}
+
+/// Tasks whose failures are not kept, and whose keys are used up for some time.
+fn less_is_kept() -> Vec<Case> {
+    let strict = |(mut object, holder): (Object, Claimed)| {
+        let task = object.task.as_mut().expect("a task");
+        task.policy.keeps = Keeps::Success;
+        task.policy.after_expiry = AfterExpiry::Gone {
+            tombstone_ms: 60_000,
+        };
+        (object, holder)
+    };
+    let mut cases = Vec::new();
+    for (name, verdict) in [
+        ("succeeded, only such is kept", succeeded()),
+        ("failed for good, not kept", terminal()),
+    ] {
+        let (object, holder) = strict(ended(verdict, 5_000));
+        cases.push(Case::new(name, object, &holder));
+    }
+    let left = undone("", ends(terminal(), 1, false), true);
+    let (object, holder) = strict((left.object, left.holder));
+    cases.push(Case::new("undone in part, not kept", object, &holder));
+    let (mut object, holder) = strict(ended(succeeded(), 5_000));
+    object.task.as_mut().expect("a task").expires_ms = Some(NOW - 1_000);
+    cases.push(Case::new("expired, key used up", object.clone(), &holder));
+    let placed = Version {
+        n: object.task().version.n + 1,
+        ..object.task().version
+    };
+    object.alarm(NOW - 500);
+    object.at(NOW - 400, Event::TombstoneAcked(placed));
+    cases.push(Case::new("forgotten, key used up", object, &holder));
+    cases
 }
 
 fn over_and_undone() -> Vec<Case> {

@@ -5,10 +5,10 @@ use crate::protocol_ledger::Ledger;
 use crate::protocol_world::{World, policy};
 use onceward::limits::{DEFAULT_MAX_ATTEMPTS, FLUSH_TIMEOUT_MS, MAX_ALARM_MS, MAX_REVIVALS};
 use onceward::protocol::{
-    Claimed, Effect, Event, NEVER_MS, Next, Outcome, Proof, Reply, State, Task, Transition,
-    Version, Waiting, own_due_ms,
+    Begin, Claimed, Debt, Effect, Event, NEVER_MS, Next, Outcome, Proof, Reply, State, Task,
+    Transition, Version, Waiting, own_due_ms,
 };
-use onceward::types::{FailureKind, Token};
+use onceward::types::{AfterExpiry, FailureKind, Keeps, Token};
 
 /// How far the proof of a message carries, by the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +192,8 @@ impl Model {
                 Effect::DropPayload => {
                     let before = world.task.as_ref().expect("a task");
                     let deleted = matches!(event, Event::Delete);
-                    assert!(deleted || is_over(before, ms), "G7: of the living");
+                    let anew = matches!(event, Event::Begin(begin) if frees(before, begin));
+                    assert!(deleted || anew || is_over(before, ms), "G7: of the living");
                     journal.clear();
                 }
                 Effect::NewJournal { generation, .. } => {
@@ -313,13 +314,19 @@ fn deliveries(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
     };
     let same = begin.fingerprint == task.fingerprint;
     let repeated = task.begin_op.as_ref() == Some(&begin.op);
-    let new = matches!(task.state, State::Forgotten) || (is_over(task, ms) && !repeated);
-    if new {
+    let forgotten = matches!(task.state, State::Forgotten);
+    let over = is_over(task, ms) && (forgotten || !repeated);
+    if over && used_up_until(task).is_some_and(|until| ms < until) {
+        assert_eq!(out.reply, Reply::Expired);
+        assert_eq!(out.next, Next::Unchanged);
+        return;
+    }
+    if over || frees(task, begin) {
         let claimed = matches!(out.reply, Reply::Claimed(_));
         assert_eq!(claimed, begin.claims, "the key is new");
         return;
     }
-    assert_eq!(matches!(out.reply, Reply::KeyReused), !same, "G5");
+    assert_eq!(matches!(out.reply, Reply::KeyReused { .. }), !same, "G5");
     if let Next::Put(next) = &out.next {
         let restarts = task.undone.is_some() && !task.is_final();
         assert!(next.generation == task.generation || restarts);
@@ -328,6 +335,34 @@ fn deliveries(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
         assert!(standing.answer.is_none() || task.answers(), "G5: too early");
         assert!(task.answer == standing.answer || !task.answers());
     }
+}
+
+/// Until when the key of an expired task is refused.
+fn used_up_until(task: &Task) -> Option<u64> {
+    match task.policy.after_expiry {
+        AfterExpiry::New => None,
+        AfterExpiry::Gone { tombstone_ms } => task.expires_ms.map(|at| at + tombstone_ms),
+    }
+}
+
+/// The answer is not kept, so that this delivery begins anew.
+fn frees(task: &Task, begin: &Begin) -> bool {
+    let kept = match task.policy.keeps {
+        Keeps::All => true,
+        Keeps::Below500 => task.answer.as_ref().is_some_and(|a| a.status < 500),
+        Keeps::Success => task.answer.as_ref().is_some_and(|a| a.status / 100 == 2),
+    };
+    let left = task
+        .undone
+        .as_ref()
+        .is_some_and(|u| !u.not_undone.is_empty());
+    let owes = task.debts.list.iter().any(|d| matches!(d, Debt::End(_)));
+    let repeated = task.begin_op.as_ref() == Some(&begin.op);
+    let over = matches!(
+        task.state,
+        State::Succeeded | State::Failed { resumable: false }
+    );
+    over && !kept && !left && !owes && !repeated && begin.parent.is_none()
 }
 
 /// G2: what is final never changes before it expires.
@@ -341,6 +376,10 @@ fn finals(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
         return;
     }
     let steered = match event {
+        Event::Begin(begin) if frees(task, begin) => {
+            assert!(next.generation > task.generation);
+            return;
+        }
         Event::Retry(_) => {
             assert_eq!(task.state, State::Failed { resumable: false });
             return;
@@ -376,6 +415,8 @@ fn forgetting(before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
         panic!("G7: deleted by {event:?}");
     };
     assert!(is_over(task, ms), "G7: the living was deleted");
+    let used_up = used_up_until(task).is_some_and(|until| ms < until);
+    assert!(!used_up, "the key is still to be refused");
     assert_eq!(placed.epoch, task.version.epoch, "G7: another task");
     assert_eq!(placed.n, task.version.n + 1, "G7: it changed meanwhile");
 }

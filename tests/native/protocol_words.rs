@@ -230,7 +230,9 @@ fn reply(reply: &Reply, now_ms: u64) -> String {
             if claimed.cancel { ", cancel" } else { "" },
         ),
         Reply::Stands(at) => format!("stands: {}", standing(at, now_ms)),
-        Reply::KeyReused => "key reused".to_owned(),
+        Reply::KeyReused { differs } if differs.is_empty() => "key reused".to_owned(),
+        Reply::KeyReused { differs } => format!("key reused, {}", differs.join(", ")),
+        Reply::Expired => "expired".to_owned(),
         Reply::KeyCollision => "key collision".to_owned(),
         Reply::Refused => "refused".to_owned(),
         Reply::Recorded {

@@ -10,7 +10,7 @@ use onceward::protocol::{
 };
 use onceward::store::cells::MemoryCells;
 use onceward::store::journal::Purpose;
-use onceward::types::{Policy, Token};
+use onceward::types::{AfterExpiry, Keeps, Policy, Token};
 use std::collections::BTreeMap;
 
 /// Short times, so that a few steps of the clock reach everything.
@@ -21,6 +21,17 @@ pub fn policy() -> Policy {
         retention_succeeded_ms: 20_000,
         retention_failed_ms: 30_000,
         ..Policy::default()
+    }
+}
+
+/// The same, where only successes are kept, and a key is used up for some time after its task.
+pub fn strict() -> Policy {
+    Policy {
+        keeps: Keeps::Success,
+        after_expiry: AfterExpiry::Gone {
+            tombstone_ms: 15_000,
+        },
+        ..policy()
     }
 }
 
@@ -70,6 +81,8 @@ pub struct Row {
 /// The object, and everything that talks with it.
 #[derive(Clone, Debug, Default)]
 pub struct World {
+    /// Of the tasks that begin.
+    pub policy: Policy,
     pub now: u64,
     /// The latest time in the object's memory.
     pub floor: u64,
@@ -113,6 +126,7 @@ impl World {
     pub fn new() -> Self {
         Self {
             now: 1_000_000,
+            policy: policy(),
             jitter: 1_000,
             ..Self::default()
         }
@@ -326,7 +340,8 @@ impl World {
             }
             Reply::Suspended { ticket, .. } => self.tickets.extend(ticket.clone()),
             Reply::Stands(_)
-            | Reply::KeyReused
+            | Reply::KeyReused { .. }
+            | Reply::Expired
             | Reply::KeyCollision
             | Reply::Refused
             | Reply::Recorded { .. }

@@ -85,6 +85,7 @@ fn begun_by(key: &str, claims: bool, at_ms: u64) -> Task {
         function: "lab".into(),
         policy: Policy::default(),
         fingerprint: None,
+        parts: Vec::new(),
         input: Input::default(),
         claims,
         hop: 0,

@@ -30,6 +30,7 @@ fn begin_by(op: &str, body: Vec<u8>) -> Event {
         function: "lab".into(),
         policy: Policy::default(),
         fingerprint: None,
+        parts: Vec::new(),
         input: Input {
             headers: [("content-type", "image/png")].into_iter().collect(),
             body,

@@ -155,6 +155,7 @@ impl Bench {
             function: function.name().to_owned(),
             policy: checked.policy.unwrap_or_else(|| function.policy().clone()),
             fingerprint: None,
+            parts: Vec::new(),
             input,
             claims: true,
             hop: 0,

@@ -104,6 +104,7 @@ impl TestHost {
             function: begin.function,
             policy: checked.policy.unwrap_or_else(|| function.policy().clone()),
             fingerprint: begin.fingerprint,
+            parts: Vec::new(),
             input: begin.input,
             claims: false,
             hop: begin.hop,
@@ -113,9 +114,10 @@ impl TestHost {
         let tell = |world: &World| world.tell(child, event.clone());
         match self.at_object(Action::Begin, tell).await {
             Reply::Stands(standing) => Ok(says(&standing)),
-            Reply::KeyCollision | Reply::KeyReused => {
+            Reply::KeyCollision | Reply::KeyReused { .. } => {
                 Ok(refused("its key is another task's".to_owned()))
             }
+            Reply::Expired => Ok(refused("its key is used up".to_owned())),
             other => Err(CallError::Unreachable(format!("{other:?}"))),
         }
     }

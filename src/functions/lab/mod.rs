@@ -33,8 +33,8 @@ mod syntax;
 mod walk;
 
 use crate::function::{
-    CallRules, Checked, Ctx, Failure, Function, Input, InputProblem, KeyPattern, KeySyntax,
-    Profile, Raw,
+    AfterExpiry, CallRules, Checked, Ctx, Failure, Function, Input, InputProblem, Keeps,
+    KeyPattern, KeySyntax, Profile, Raw,
 };
 use program::Program;
 
@@ -50,6 +50,10 @@ pub(super) fn strict() -> CallRules {
         status_mismatch: 409,
         status_in_flight: 425,
         status_missing: 428,
+        keeps: Some(Keeps::Success),
+        after_expiry: Some(AfterExpiry::Gone {
+            tombstone_ms: 3_600_000,
+        }),
         accepts: vec!["application/json".to_owned()],
         ..Profile::Ietf.rules()
     }

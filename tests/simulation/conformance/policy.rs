@@ -136,6 +136,37 @@ fn what_is_published_of_times_is_what_happens() {
 }
 
 #[test]
+fn what_is_published_of_answers_that_are_kept_is_what_happens() {
+    let desk = Desk::new();
+    for name in FUNCTIONS {
+        let policy = of(&desk, &format!("/v1/functions/{name}"));
+        let kept = [(201, 20), (404, 21), (500, 22)].map(|(status, chars)| {
+            let mut body = program([]);
+            body["answer"] = serde_json::json!({"status": status, "body": 1});
+            let request = call(name, &key(&policy, chars), &body);
+            desk.send(&request).expect(status);
+            desk.send(&request).is_replay()
+        });
+        let want = match policy["retention"]["stored"].as_str().expect("a word") {
+            "all" => [true, true, true],
+            "below_500" => [true, true, false],
+            "success" => [true, false, false],
+            other => panic!("{other}"),
+        };
+        assert_eq!(kept, want, "{name}");
+        let afterwards = &policy["retention"]["after_expiry"];
+        assert_eq!(
+            *afterwards,
+            if name == "lab-strict" {
+                "expired"
+            } else {
+                "new"
+            }
+        );
+    }
+}
+
+#[test]
 fn every_route_has_a_page_and_none_tells_what_is_not_for_everybody() {
     let desk = Desk::new();
     let all = policies(&desk);

@@ -110,3 +110,80 @@ fn profile_settings_can_be_changed_one_by_one() {
     let lenient = lab("order-7:2026-11-30", &body).field("Prefer", "handling=lenient");
     desk.send(&lenient).problem(400, "key_malformed");
 }
+
+/// A program whose own answer has this status.
+fn answers(status: u16) -> serde_json::Value {
+    let mut body = program([]);
+    body["answer"] = serde_json::json!({"status": status, "body": {"s": status}});
+    body
+}
+
+/// Whether the second of two equal calls gets the answer of the first.
+fn is_kept(desk: &Desk, function: &str, status: u16) -> bool {
+    let request = call(
+        function,
+        &format!("\"kept-order-7.{status}\""),
+        &answers(status),
+    );
+    desk.send(&request).expect(status);
+    desk.send(&request).expect(status).is_replay()
+}
+
+#[test]
+fn profile_stripe_keeps_every_answer() {
+    let desk = Desk::new();
+    assert!(
+        [201, 402, 500, 503]
+            .iter()
+            .all(|status| is_kept(&desk, "lab-stripe", *status))
+    );
+}
+
+#[test]
+fn profile_acp_keeps_no_answer_of_500_and_more() {
+    let desk = Desk::new();
+    assert!(
+        [201, 402, 404]
+            .iter()
+            .all(|status| is_kept(&desk, "lab-acp", *status))
+    );
+    assert!(
+        ![500, 503]
+            .iter()
+            .any(|status| is_kept(&desk, "lab-acp", *status))
+    );
+    let kept = |answer: &onceward::types::Answer| {
+        let at: jiff::Timestamp = answer
+            .field("idempotency-expires")
+            .expect("a time")
+            .parse()
+            .expect("RFC 3339");
+        u64::try_from(at.as_millisecond()).expect("after 1970") - desk.world.now_ms()
+    };
+    let answer = desk
+        .send(&call("lab-acp", "for-a-day", &program([])))
+        .expect(200);
+    assert!(kept(&answer) >= 24 * 3_600_000 - 5_000);
+}
+
+#[test]
+fn profile_settings_say_what_is_kept_and_what_a_key_means_afterwards() {
+    let desk = Desk::new();
+    assert!(is_kept(&desk, "lab-strict", 201));
+    assert!(
+        ![402, 500]
+            .iter()
+            .any(|status| is_kept(&desk, "lab-strict", *status))
+    );
+
+    let hour = serde_json::json!({"succeeded": "1h", "failed": "1h"});
+    let body = support::Settings::set(program([]), "retention", hour);
+    let request = call("lab-strict", "\"order-7:2026-11-30\"", &body);
+    desk.send(&request).expect(200);
+    desk.passes(3_600_000 + 5_000);
+    let refused = desk.send(&request).problem(410, "key_expired");
+    let link = refused.field("link").expect("Link");
+    assert!(link.contains("</policy/functions/lab-strict>"), "{link}");
+    desk.passes(3_600_000 + 5_000);
+    assert!(!desk.send(&request).expect(200).is_replay());
+}
