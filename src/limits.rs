@@ -27,6 +27,13 @@ pub const MAX_MESSAGE_BYTES: usize = 2 << 10;
 /// Most details of a failure that are kept, in bytes of JSON; larger ones are left out.
 pub const MAX_DETAILS_BYTES: usize = 4 << 10;
 
+/// Items of one delivery that is split into tasks: each is a request to an object, of which the paid plan
+/// allows 10,000 in one invocation (Workers, limits).
+pub const MAX_SPLIT_ITEMS: usize = 5_000;
+
+/// Items of one delivery that are begun at a time.
+pub const SPLIT_AT_A_TIME: usize = 16;
+
 /// Longest idempotency key, in visible ASCII characters.
 pub const MAX_KEY_CHARS: usize = 255;
 

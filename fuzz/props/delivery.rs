@@ -3,10 +3,11 @@
 use super::input::{SECRET, TOKEN, hmac_hex, is_whole, written};
 use onceward::config::{App, Builder, Source};
 use onceward::function::Function;
-use onceward::http::admit::{Admitted, Delivery, admit_call, admit_hook, check_hook};
+use onceward::http::admit::{Admitted, Delivery, admit_call};
 use onceward::http::auth::Tokens;
 use onceward::http::code::Code;
 use onceward::http::headers::is_credential;
+use onceward::http::hook::{Arrived, What, admit_hook, check_hook};
 use onceward::http::problem::Problem;
 use onceward::limits::MAX_BODY_BYTES;
 use onceward::types::Headers;
@@ -42,7 +43,17 @@ pub fn check(data: &[u8]) {
     APP.with(|app| {
         declared(app, &delivery);
         let lookup = |_: &str| Some(SECRET.to_owned());
-        let hook = |source: &str| admit_hook(app, source, &delivery, request.body.clone(), &lookup);
+        let hook = |source: &str| {
+            let body = request.body.clone();
+            match admit_hook(app, source, &arrived(&delivery), body, &lookup)?.what {
+                What::Task(admitted) => Ok(*admitted),
+                other => panic!("not one task: {other:?}"),
+            }
+        };
+        if method != "POST" {
+            assert!(judged(hook("inbox")).is_none(), "{method}");
+            return;
+        }
         if let Some(admitted) = judged(hook("github")) {
             let shown: Vec<_> = request
                 .headers
@@ -82,6 +93,14 @@ pub fn check(data: &[u8]) {
     });
 }
 
+fn arrived<'a>(delivery: &'a Delivery<'a>) -> Arrived<'a> {
+    Arrived {
+        delivery,
+        tenant: None,
+        now_ms: 0,
+    }
+}
+
 fn judged(admitted: Result<Admitted, Problem>) -> Option<Admitted> {
     admitted.map_err(|problem| is_whole(&problem)).ok()
 }
@@ -104,7 +123,7 @@ fn declared(app: &App<Function>, delivery: &Delivery<'_>) {
     let length = only(delivery.headers).unwrap_or_default();
     let digits = !length.is_empty() && length.bytes().all(|b| b.is_ascii_digit());
     let large = digits && length.parse::<usize>().is_ok_and(|n| n > MAX_BODY_BYTES);
-    let got = check_hook(app, "inbox", delivery).map_err(|problem| problem.code);
+    let got = check_hook(app, "inbox", &arrived(delivery)).map_err(|problem| problem.code);
     if large {
         assert_eq!(got.err(), Some(Code::BodyTooLarge), "{length}");
     } else if !digits {

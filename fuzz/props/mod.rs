@@ -7,8 +7,10 @@ pub mod address;
 pub mod cells;
 pub mod cursor;
 pub mod delivery;
+pub mod explain;
 pub mod fingerprint;
 pub mod frame;
+pub mod handshake;
 pub mod headers;
 mod input;
 pub mod key;
@@ -30,8 +32,10 @@ pub const TARGETS: &[(&str, Property)] = &[
     ("cells", cells::check),
     ("cursor", cursor::check),
     ("delivery", delivery::check),
+    ("explain", explain::check),
     ("fingerprint", fingerprint::check),
     ("frame", frame::check),
+    ("handshake", handshake::check),
     ("headers", headers::check),
     ("key", key::check),
     ("object", object::check),

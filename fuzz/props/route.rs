@@ -54,6 +54,7 @@ fn allowed(allow: &str, path: &str) {
 /// The one address of a route.
 fn address(route: &Route) -> Option<String> {
     Some(match route {
+        Route::TenantHook { source, tenant } => format!("/hooks/{source}/{tenant}"),
         Route::Hook { source } => format!("/hooks/{source}"),
         Route::Call { name } => format!("/v1/functions/{name}"),
         Route::ListTasks => "/v1/tasks".into(),

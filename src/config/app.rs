@@ -1,8 +1,8 @@
 //! Functions and sources put together and checked.
 
-use super::{ConfigProblem, Named, Source, is_route_name};
+use super::{ConfigProblem, Named, Source, declared, is_route_name};
 use crate::types::Policy;
-use crate::webhook::Secret;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -11,6 +11,7 @@ use std::rc::Rc;
 pub struct Builder<F> {
     functions: Vec<F>,
     sources: Vec<Source>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl<F> Default for Builder<F> {
@@ -18,6 +19,7 @@ impl<F> Default for Builder<F> {
         Self {
             functions: Vec::new(),
             sources: Vec::new(),
+            problems: Vec::new(),
         }
     }
 }
@@ -42,12 +44,40 @@ impl<F: Named> Builder<F> {
         self
     }
 
+    /// Adds the sources that the deployment declares in a variable, without Rust: a JSON object of sources by
+    /// name, or a text that holds one. `None`: there is no such variable. `docs/sources.md` describes them.
+    ///
+    /// ```
+    /// use onceward::config::Builder;
+    /// use onceward::function::{Ctx, Function};
+    /// use onceward::types::Failure;
+    /// async fn paid(_: Ctx, event: serde_json::Value) -> Result<(), Failure> { Ok(()) }
+    /// let declared = serde_json::json!({
+    ///     "payments": { "pack": "standard-webhooks", "secrets": ["PAYMENTS_SECRET"], "runs": "paid" },
+    /// });
+    /// let app = Builder::new()
+    ///     .function(Function::new("paid", paid))
+    ///     .declared(Some(&declared))
+    ///     .build()
+    ///     .unwrap();
+    /// assert!(app.source("payments").unwrap().scheme().is_signed());
+    /// ```
+    #[must_use]
+    pub fn declared(mut self, sources: Option<&Value>) -> Self {
+        if let Some(sources) = sources {
+            let (sources, problems) = declared::sources(sources);
+            self.sources.extend(sources);
+            self.problems.extend(problems);
+        }
+        self
+    }
+
     /// Checks everything.
     ///
     /// # Errors
     /// Every problem at once, so that one start is enough to see them all.
     pub fn build(self) -> Result<App<F>, Vec<ConfigProblem>> {
-        let mut problems = Vec::new();
+        let mut problems = self.problems;
         let mut functions = BTreeMap::new();
         for function in self.functions {
             let name = function.name().to_owned();
@@ -98,20 +128,45 @@ fn fit<F: Named>(source: &Source, functions: &BTreeMap<String, F>) -> Vec<String
             vec![format!("no function is named {wanted:?}")]
         };
     };
+    let mut wrong = kept_for_long_enough(source, function.policy());
     let Some(ms) = source.own_respond_within_ms() else {
-        return Vec::new();
+        return wrong;
     };
     let alone = function.policy().problems();
     let together = Policy {
         respond_within_ms: ms,
         ..function.policy().clone()
     };
-    together
-        .problems()
-        .into_iter()
-        .filter(|problem| !alone.contains(problem) && !problem.starts_with("respond_within"))
-        .map(|problem| format!("its respond_within does not fit function {wanted}: {problem}"))
-        .collect()
+    let new = together.problems().into_iter();
+    wrong.extend(
+        new.filter(|problem| !alone.contains(problem) && !problem.starts_with("respond_within"))
+            .map(|problem| format!("its respond_within does not fit function {wanted}: {problem}")),
+    );
+    wrong
+}
+
+/// A task that is forgotten before the sender's last repeat would run again.
+fn kept_for_long_enough(source: &Source, policy: &Policy) -> Vec<String> {
+    let kept_ms = policy
+        .retention_succeeded_ms
+        .min(policy.retention_failed_ms);
+    let (function, pack) = (source.function(), source.provider());
+    let mut wrong = Vec::new();
+    if kept_ms <= pack.retry_plan_ms {
+        wrong.push(format!(
+            "function {function} keeps its tasks for {kept_ms} ms; {} may repeat a delivery after {} ms",
+            pack.title, pack.retry_plan_ms
+        ));
+    }
+    if let Some(window_ms) = source
+        .signed_window_ms()
+        .filter(|window_ms| *window_ms > kept_ms)
+    {
+        wrong.push(format!(
+            "dedup_signed of {window_ms} ms is longer than function {function} keeps its tasks ({kept_ms} ms)"
+        ));
+    }
+    wrong
 }
 
 /// All functions, by name. Cheap to clone: what runs beside a request takes it along.
@@ -163,30 +218,6 @@ impl<F: Named> App<F> {
     /// All sources, by name.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.sources.values()
-    }
-
-    /// The secrets of a source, looked up by name.
-    ///
-    /// # Errors
-    /// One of them is not set, empty or has white space around it. The delivery must then be
-    /// refused: going on with fewer secrets, or none, would open the door.
-    pub fn secrets(
-        &self,
-        source: &Source,
-        lookup: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Vec<Secret>, ConfigProblem> {
-        let place = || format!("source {}", source.name());
-        source
-            .secret_names()
-            .iter()
-            .map(|name| {
-                let text = lookup(name).ok_or_else(|| {
-                    ConfigProblem::new(place(), format!("secret {name} is not set"))
-                })?;
-                Secret::new(&text)
-                    .map_err(|fault| ConfigProblem::new(place(), format!("secret {name} {fault}")))
-            })
-            .collect()
     }
 }
 

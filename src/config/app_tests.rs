@@ -105,7 +105,7 @@ fn each_fault_is_named() {
             "source github: \"x id\" is no header name",
         ),
         (
-            good().keep_headers(&[""]),
+            good().keep_headers([""]),
             "source github: \"\" is no header name",
         ),
         (
@@ -113,7 +113,7 @@ fn each_fault_is_named() {
             "source github: \"\" is no header name",
         ),
         (
-            good().keep_headers(&["Authorization"]),
+            good().keep_headers(["Authorization"]),
             "source github: header authorization holds a credential and is never kept",
         ),
         (
@@ -195,18 +195,13 @@ fn route_names() {
 #[test]
 fn secrets_fail_closed_and_are_never_shown() {
     let source = || good().secret("OLD_SECRET");
-    let app = Builder::new()
-        .function(fake("event"))
-        .source(source())
-        .build()
-        .expect("good");
     let of = |old: Option<&str>| {
         let old = old.map(str::to_owned);
         let lookup = move |name: &str| match name {
             "OLD_SECRET" => old.clone(),
             _ => Some("SEC-1".to_owned()),
         };
-        app.secrets(&source(), &lookup)
+        source().secrets(0, &lookup)
     };
     assert_eq!(of(Some("SEC-2")).expect("both").len(), 2);
     for (old, want) in [
@@ -220,4 +215,44 @@ fn secrets_fail_closed_and_are_never_shown() {
     ] {
         assert_eq!(of(old).expect_err("refused").to_string(), want);
     }
+}
+
+#[test]
+fn a_secret_that_has_ended_no_longer_holds() {
+    let source = good().secret_until("OLD_SECRET", Some(1_000));
+    let lookup = |name: &str| Some(format!("value of {name}"));
+    let places = |now_ms| {
+        let secrets = source.secrets(now_ms, &lookup).expect("good");
+        secrets.iter().map(|(at, _)| *at).collect::<Vec<_>>()
+    };
+    assert_eq!(places(999), [0, 1]);
+    assert_eq!(places(1_000), [0], "now is not before its end");
+    // Where only ended ones are named, nothing holds.
+    let ended = Source::github("github")
+        .secret_until("OLD_SECRET", Some(1_000))
+        .runs("event");
+    assert!(ended.secrets(1_000, &lookup).expect("good").is_empty());
+}
+
+#[test]
+fn tasks_are_kept_for_longer_than_senders_repeat() {
+    let brief = Policy {
+        retention_succeeded_ms: 3_600_000,
+        ..Policy::default()
+    };
+    let got = problems(vec![Fake("event", brief)], vec![good()]);
+    assert_eq!(
+        got,
+        [
+            "source github: function event keeps its tasks for 3600000 ms; GitHub may repeat a delivery after 259200000 ms"
+        ]
+    );
+    let long = good().dedup_signed_ms(8 * 24 * 3_600_000);
+    let got = problems(vec![fake("event")], vec![long]);
+    assert_eq!(
+        got,
+        [
+            "source github: dedup_signed of 691200000 ms is longer than function event keeps its tasks (604800000 ms)"
+        ]
+    );
 }

@@ -16,12 +16,20 @@
 //! ```
 
 mod app;
+mod declared;
 mod problem;
+mod rate;
+mod secret;
 mod source;
+mod source_check;
+mod tenant;
 
 pub use app::{App, Builder, Functions};
 pub use problem::ConfigProblem;
+pub use rate::{Per, RateLimit};
+pub use secret::SecretName;
 pub use source::Source;
+pub use tenant::Tenant;
 
 use crate::function::Function;
 use crate::http::profile::CallRules;

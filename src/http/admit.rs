@@ -19,12 +19,11 @@ use super::media;
 use super::prefer::{Handling, Prefer};
 use super::problem::Problem;
 use super::profile::KeySyntax;
-use crate::config::{App, Named, Source};
+use crate::config::{App, Named};
 use crate::limits::{MAX_BODY_BYTES, MAX_HEADER_BYTES};
 use crate::types::{Headers, Input, TaskKey, TaskKind};
 use crate::webhook::{
-    Arrival, Document, DocumentFault, Fingerprint, FingerprintMode, KeyProblem, KeyRule, KeySource,
-    key,
+    Document, DocumentFault, Fingerprint, FingerprintMode, KeyProblem, KeyRule, KeySource, key,
 };
 
 /// Bytes of body that are worth reading: one more than is allowed shows that it is too large.
@@ -75,25 +74,6 @@ pub struct Admitted {
     pub respond_within_ms: u64,
 }
 
-/// Checks of the head of a webhook: the source exists, and nothing is too large as far as is known.
-///
-/// # Errors
-/// 404, 413, 431.
-pub fn check_hook<'a, F: Named>(
-    app: &'a App<F>,
-    source: &str,
-    delivery: &Delivery<'_>,
-) -> Result<&'a Source, Problem> {
-    let source = app
-        .source(source)
-        .ok_or_else(|| Problem::new(Code::NotFound, "No source has this name."))?;
-    fits(
-        delivery,
-        &keep_input(delivery.headers, source.kept_headers()),
-    )?;
-    Ok(source)
-}
-
 /// Checks of the head of a call: the function exists, and nothing is too large as far as is known.
 ///
 /// # Errors
@@ -108,89 +88,6 @@ pub fn check_call<'a, F: Named>(
         .ok_or_else(|| Problem::new(Code::NotFound, "No function has this name."))?;
     fits(delivery, &kept_of_call(delivery.headers))?;
     Ok(function)
-}
-
-/// Decides about a webhook. `lookup` gives the value of a secret by its name.
-///
-/// # Errors
-/// The first check that fails, as a problem to answer with. Its `reason` is for the log.
-///
-/// ```
-/// use onceward::config::{Builder, Source};
-/// use onceward::function::{Ctx, Function};
-/// use onceward::http::admit::{Delivery, admit_hook};
-/// use onceward::types::{Failure, Headers};
-///
-/// async fn greet(_: Ctx, name: String) -> Result<String, Failure> { Ok(name) }
-/// let app = Builder::new()
-///     .function(Function::new("greet", greet))
-///     .source(Source::generic("inbox").runs("greet"))
-///     .build()
-///     .unwrap();
-/// let headers: Headers = [("Idempotency-Key", "\"k1\"")].into_iter().collect();
-/// let delivery = Delivery { method: "POST", target: "/hooks/inbox", headers: &headers };
-/// let admitted = admit_hook(&app, "inbox", &delivery, b"{}".to_vec(), &|_| None).unwrap();
-/// assert_eq!(admitted.key.key, "k1");
-/// ```
-pub fn admit_hook<F: Named>(
-    app: &App<F>,
-    source: &str,
-    delivery: &Delivery<'_>,
-    body: Vec<u8>,
-    lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<Admitted, Problem> {
-    let source = check_hook(app, source, delivery)?;
-    body_fits(body.len())?;
-    let secrets = app
-        .secrets(source, lookup)
-        .map_err(|problem| misconfigured(problem.to_string()))?;
-    let arrival = Arrival {
-        method: delivery.method,
-        target: delivery.target,
-        public_url: None,
-        headers: delivery.headers,
-        body: &body,
-        now_ms: 0,
-    };
-    source
-        .scheme()
-        .verify(&arrival, &secrets)
-        .map_err(|refusal| {
-            Problem::bad_signature(format!("source {}: {refusal}", source.name()))
-        })?;
-    let document = Document::new(delivery.headers.get("content-type"), &body);
-    let place = KeySource {
-        headers: delivery.headers,
-        target: delivery.target,
-        document: &document,
-        material: None,
-    };
-    let prefer = wishes(source.key_rules(), delivery.headers);
-    let key = key_at(&closely(source.key_rules(), prefer), &place)?;
-    let fingerprint = source
-        .fingerprint_mode()
-        .of(delivery.method, delivery.target, &document)
-        .map_err(unreadable)?;
-    // The builder has checked that it exists.
-    let function = app
-        .function(source.function())
-        .ok_or_else(|| misconfigured(format!("source {} runs no known function", source.name())))?;
-    Ok(Admitted {
-        key: TaskKey::new(TaskKind::Source, source.name(), source.tenant_label(), &key),
-        function: source.function().to_owned(),
-        fingerprint,
-        input: Input {
-            headers: keep_input(delivery.headers, source.kept_headers()),
-            body,
-        },
-        prefer,
-        mode: Mode::Webhook {
-            own_5xx: source.passes_5xx(),
-        },
-        respond_within_ms: source
-            .own_respond_within_ms()
-            .unwrap_or(function.policy().respond_within_ms),
-    })
 }
 
 /// Decides about a call of a function. `fresh` is random: it names a call that needs no key.
@@ -237,7 +134,7 @@ pub fn admit_call<F: Named>(
 
 /// What a sender prefers. How closely its key is checked, it can say of the field `Idempotency-Key`
 /// only: where the key stands elsewhere, there is nothing to be strict about.
-fn wishes(rules: &[KeyRule], headers: &Headers) -> Prefer {
+pub(super) fn wishes(rules: &[KeyRule], headers: &Headers) -> Prefer {
     let mut prefer = Prefer::read(headers);
     if !rules.contains(&KeyRule::IdempotencyKey) {
         prefer.handling = None;
@@ -246,7 +143,7 @@ fn wishes(rules: &[KeyRule], headers: &Headers) -> Prefer {
 }
 
 /// The rules by which a key is read if it is to be checked as the sender prefers.
-fn closely(rules: &[KeyRule], prefer: Prefer) -> Vec<KeyRule> {
+pub(super) fn closely(rules: &[KeyRule], prefer: Prefer) -> Vec<KeyRule> {
     let strict = |rule: &KeyRule| match rule {
         KeyRule::IdempotencyKey if prefer.is_strict() => KeyRule::IdempotencyKeyStrict,
         other => other.clone(),
@@ -267,7 +164,7 @@ pub(super) fn declared_bytes(delivery: &Delivery<'_>) -> Option<usize> {
 }
 
 /// What the head tells about size. A length that can't be read is left to the count of the bytes.
-fn fits(delivery: &Delivery<'_>, kept: &Headers) -> Result<(), Problem> {
+pub(super) fn fits(delivery: &Delivery<'_>, kept: &Headers) -> Result<(), Problem> {
     body_fits(declared_bytes(delivery).unwrap_or(0))?;
     if size(kept) > MAX_HEADER_BYTES {
         return Err(Problem::new(
@@ -278,7 +175,7 @@ fn fits(delivery: &Delivery<'_>, kept: &Headers) -> Result<(), Problem> {
     Ok(())
 }
 
-fn body_fits(bytes: usize) -> Result<(), Problem> {
+pub(super) fn body_fits(bytes: usize) -> Result<(), Problem> {
     if bytes > MAX_BODY_BYTES {
         return Err(Problem::new(
             Code::BodyTooLarge,
@@ -300,22 +197,25 @@ pub(super) fn key_of(rules: &[KeyRule], headers: &Headers) -> Result<String, Pro
     key_at(rules, &from)
 }
 
-fn key_at(rules: &[KeyRule], from: &KeySource<'_>) -> Result<String, Problem> {
-    key::extract(rules, from).map_err(|problem| {
-        let code = match problem {
-            KeyProblem::Missing { .. } => Code::KeyMissing,
-            KeyProblem::Malformed { .. } => Code::KeyMalformed,
-        };
-        Problem::new(code, problem.to_string())
-    })
+pub(super) fn key_at(rules: &[KeyRule], from: &KeySource<'_>) -> Result<String, Problem> {
+    key::extract(rules, from).map_err(|problem| key_problem(&problem))
+}
+
+/// The answer to a missing or malformed key.
+pub(super) fn key_problem(problem: &KeyProblem) -> Problem {
+    let code = match problem {
+        KeyProblem::Missing { .. } => Code::KeyMissing,
+        KeyProblem::Malformed { .. } => Code::KeyMalformed,
+    };
+    Problem::new(code, problem.to_string())
 }
 
 /// What is to be compared stands in a body that can't be read.
-fn unreadable(fault: DocumentFault) -> Problem {
+pub(super) fn unreadable(fault: DocumentFault) -> Problem {
     Problem::new(Code::InputInvalid, format!("Body: {fault}."))
 }
 
-fn misconfigured(reason: String) -> Problem {
+pub(super) fn misconfigured(reason: String) -> Problem {
     Problem::new(
         Code::Misconfigured,
         "The service is not set up to take this request. Its operator finds the reason in the log.",

@@ -136,6 +136,24 @@ pub fn answer(seen: &Seen<'_>) -> Answer {
     }
 }
 
+/// True if the answer is a document of the task and not what the function answered: a webhook's provider may
+/// need another form of it.
+pub fn stands_in(seen: &Seen<'_>) -> bool {
+    let Mode::Webhook { own_5xx } = seen.mode else {
+        return false;
+    };
+    match Standing::of(seen.standing, seen.now_ms) {
+        Some(
+            Standing::Succeeded { answer }
+            | Standing::FailedForGood {
+                answer: Some(answer),
+            },
+        ) => answer.status >= 500 && !own_5xx,
+        Some(Standing::KeyReused) | None => false,
+        Some(_) => true,
+    }
+}
+
 /// Who asks, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {

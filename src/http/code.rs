@@ -39,11 +39,11 @@ pub enum Code {
     KeyExpired,
     /// Body above the limit.
     BodyTooLarge,
-    /// A body of a type that isn't taken.
+    /// The body has a type that is not taken.
     UnsupportedMediaType,
-    /// A content encoding that is not read.
+    /// The body has a coding that is not taken.
     UnsupportedEncoding,
-    /// More requests than are taken at a time.
+    /// More deliveries than the source takes.
     RateLimited,
     /// Header fields above the limit.
     HeadersTooLarge,
@@ -109,7 +109,7 @@ impl Code {
             Self::UnsupportedEncoding => (
                 "unsupported_encoding",
                 415,
-                "The content encoding is not read",
+                "The body has a coding that is not taken here",
             ),
             Self::RateLimited => ("rate_limited", 429, "Too many requests"),
             Self::HeadersTooLarge => ("headers_too_large", 431, "Header fields are too large"),
@@ -185,7 +185,9 @@ impl Code {
             Self::UnsupportedMediaType => {
                 include_str!("../../docs/errors/unsupported_media_type.md")
             }
-            Self::UnsupportedEncoding => include_str!("../../docs/errors/unsupported_encoding.md"),
+            Self::UnsupportedEncoding => {
+                include_str!("../../docs/errors/unsupported_encoding.md")
+            }
             Self::RateLimited => include_str!("../../docs/errors/rate_limited.md"),
             Self::HeadersTooLarge => include_str!("../../docs/errors/headers_too_large.md"),
             Self::KeyReused => include_str!("../../docs/errors/key_reused.md"),

@@ -9,8 +9,8 @@ const JSON: &str = "application/json";
 /// What curl and HTML forms say of a body unless they are told otherwise.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Refuses a body of a type that is not on the list. An empty list takes every type; a request that
-/// names none is left to whoever reads it. Parameters don't count. An entry is `type/subtype`,
+/// Refuses a body of a type that is not on the list, or of none. An empty list takes every type.
+/// Parameters don't count. An entry is `type/subtype`,
 /// `type/*` or `*/*`; `application/json` takes `application/anything+json` as well.
 ///
 /// # Errors
@@ -23,23 +23,21 @@ const FORM: &str = "application/x-www-form-urlencoded";
 /// assert!(check(&with("application/cloudevents+json; charset=utf-8"), &json).is_ok());
 /// assert_eq!(check(&with("text/xml"), &json).unwrap_err().to_answer().status, 415);
 /// assert!(check(&with("text/xml"), &[]).is_ok());
-/// assert!(check(&Headers::default(), &json).is_ok());
+/// assert!(check(&Headers::default(), &json).is_err());
 /// ```
 pub fn check(headers: &Headers, accepts: &[String]) -> Result<(), Problem> {
     if accepts.is_empty() {
         return Ok(());
     }
     let refused = || Problem::unsupported_media_type(&accepts.join(", "));
-    let Some(kind) = single(headers, "content-type").map_err(|_| refused())? else {
-        return Ok(());
-    };
-    let kind = essence(kind);
+    let kind = single(headers, "content-type").map_err(|_| refused())?;
+    let kind = essence(kind.unwrap_or_default());
     let taken = accepts.iter().any(|range| takes(range, &kind));
     taken.then_some(()).ok_or_else(refused)
 }
 
-/// Refuses a body that is said to be something else than JSON. An empty one has no type; one that curl
-/// calls a form is taken if it is JSON after all.
+/// Refuses a body that is said to be something else than JSON. One that is empty, or of which nothing is
+/// said, is left to whoever reads it; one that curl calls a form is taken if it is JSON after all.
 ///
 /// # Errors
 /// 415 with `Accept-Post`.
@@ -55,10 +53,11 @@ pub fn json(headers: &Headers, body: &[u8]) -> Result<(), Problem> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(());
     }
-    let is_form = single(headers, "content-type")
-        .ok()
-        .flatten()
-        .is_some_and(|kind| essence(kind) == FORM);
+    let kind = single(headers, "content-type").ok().flatten();
+    if headers.get("content-type").is_none() {
+        return Ok(());
+    }
+    let is_form = kind.is_some_and(|kind| essence(kind) == FORM);
     if is_form && serde_json::from_slice::<serde_json::Value>(body).is_ok() {
         return Ok(());
     }
@@ -125,6 +124,7 @@ mod tests {
             (&["application/json"], "image/svg+json", false),
             (&["application/json"], "application/jsonp", false),
             (&["application/json"], "", false),
+            (&["application/json", "text/xml"], " text/xml ", true),
             (&["text/*"], "text/plain", true),
             (&["text/*"], "text", false),
             (&["text/*"], "application/text", false),
@@ -135,6 +135,7 @@ mod tests {
             let got = check(&with(kind), &list(ranges)).is_ok();
             assert_eq!(got, *want, "{ranges:?} {kind}");
         }
+        assert!(check(&Headers::default(), &list(&["text/csv"])).is_err());
         let twice: Headers = [("content-type", "text/csv"), ("content-type", "text/csv")]
             .into_iter()
             .collect();

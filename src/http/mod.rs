@@ -4,19 +4,21 @@
 //! | file | decides |
 //! |---|---|
 //! | `route` | which route a request means, from one table |
-//! | `admit` | whether a delivery may begin or join a task, in the order of checks of the contract |
+//! | `admit`, `hook` | whether a call or a webhook may begin or join a task, in the order of checks of the contract |
+//! | `split` | a delivery with many events |
+//! | `body` | the coding and nesting of a body |
 //! | `auth` | whose bearer token it is |
 //! | `prefer` | what the client prefers (RFC 7240) |
 //! | `profile` | what callers of a function are promised: keys, statuses |
 //! | `policy`, `policy_page` | the same for each route, as a document and as a page |
 //! | `media` | which types of bodies a route takes |
-//! | `body` | content encodings, and limits before anything is parsed |
 //! | `headers` | which fields are stored with a task or an answer |
 //! | `answer` | what the sender gets, from where the task stands |
 //! | `document`, `waiting` | the task as JSON |
 //! | `show`, `validator` | one task for who polls it: `ETag` and 304 |
 //! | `object_call`, `frame` | how Worker and object talk to each other |
 //! | `target` | which addresses a function may call |
+//! | `explain` | why the signature of a delivery does not hold |
 //! | `signal` | whether a signal may be sent, and what it says |
 //! | `steer` | what an operator asks for, and what the answer is |
 //! | `journal` | the records of a task as JSON |
@@ -31,11 +33,14 @@ pub mod auth;
 pub mod body;
 pub mod code;
 pub mod document;
+pub mod explain;
 mod frame;
 pub mod headers;
+pub mod hook;
 pub mod journal;
 pub mod media;
 pub mod object_call;
+mod object_reply;
 pub mod page;
 pub mod policy;
 pub mod policy_page;
@@ -50,6 +55,7 @@ mod sample;
 pub mod seal;
 pub mod show;
 pub mod signal;
+pub mod split;
 pub mod steer;
 pub mod target;
 pub mod validator;

@@ -12,6 +12,7 @@ use crate::types::{Headers, Input, TaskId, Token};
 use serde::{Deserialize, Serialize};
 
 pub use super::frame::Frame;
+pub use super::object_reply::Reply;
 
 /// What a Worker asks of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +95,15 @@ pub enum Ask {
     Delete,
     /// Look at yourself.
     Poke,
+    /// Which key do these signed bytes belong to? The object is not a task's: it is named by the bytes, and
+    /// keeps nothing but the key that came with them first.
+    Owner {
+        /// The key that they came with now.
+        key: String,
+        /// How long the first one counts, from its arrival.
+        #[serde(default)]
+        window_ms: u64,
+    },
 }
 
 impl Ask {
@@ -115,6 +125,7 @@ impl Ask {
             Self::Undo { .. } => "undo",
             Self::Delete => "delete",
             Self::Poke => "poke",
+            Self::Owner { .. } => "owner",
         }
     }
 
@@ -140,7 +151,7 @@ impl Ask {
             Self::Undo { op } => Event::Undo { op },
             Self::Delete => Event::Delete,
             Self::Poke => Event::Poke,
-            Self::Look { .. } | Self::Journal { .. } => return None,
+            Self::Look { .. } | Self::Journal { .. } | Self::Owner { .. } => return None,
         })
     }
 }
@@ -167,6 +178,7 @@ impl Call {
             | Ask::Abandon { .. }
             | Ask::Undo { .. }
             | Ask::Delete
+            | Ask::Owner { .. }
             | Ask::Poke => Vec::new(),
         };
         Frame::of(self, blobs)
@@ -217,6 +229,7 @@ impl Call {
             | Ask::Abandon { .. }
             | Ask::Undo { .. }
             | Ask::Delete
+            | Ask::Owner { .. }
             | Ask::Poke => {}
         }
         Ok(call)
@@ -317,6 +330,11 @@ pub enum Told {
         #[serde(default)]
         generation: u64,
     },
+    /// The key that the signed bytes came with first.
+    Owner {
+        /// That key.
+        key: String,
+    },
     /// No such task.
     NotFound,
     /// Carried out.
@@ -346,76 +364,11 @@ impl Told {
             Self::Ended(_) => "ended",
             Self::Planned(_) => "planned",
             Self::NoSuchStep => "no_such_step",
+            Self::Owner { .. } => "owner",
             Self::NotFound => "not_found",
             Self::Done => "done",
             Self::Unavailable(_) => "unavailable",
         }
-    }
-}
-
-/// An answer with its bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// The answer.
-    pub told: Told,
-    /// The bytes that go with it.
-    pub body: Vec<u8>,
-}
-
-impl Reply {
-    /// An answer without bytes.
-    pub fn of(told: Told) -> Self {
-        Self {
-            told,
-            body: Vec::new(),
-        }
-    }
-
-    /// Same key, other fingerprint; with the names of the parts that differ.
-    ///
-    /// ```
-    /// use onceward::http::object_call::Reply;
-    /// let reply = Reply::key_reused(&["/amount".to_owned()]);
-    /// assert_eq!(Reply::from_frame(reply.to_frame()).unwrap().differs(), ["/amount"]);
-    /// ```
-    pub fn key_reused(differs: &[String]) -> Self {
-        Self {
-            told: Told::KeyReused,
-            // Texts always have a JSON form.
-            body: serde_json::to_vec(differs).unwrap_or_default(),
-        }
-    }
-
-    /// The names of the parts that differ; empty if they are not known.
-    pub fn differs(&self) -> Vec<String> {
-        match self.told {
-            Told::KeyReused => serde_json::from_slice(&self.body).unwrap_or_default(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// As it is sent.
-    pub fn to_frame(&self) -> Frame {
-        Frame::of(&self.told, vec![self.body.clone()])
-    }
-
-    /// As it arrives; the bytes of a stored answer are put where they belong.
-    ///
-    /// # Errors
-    /// Says what is wrong with it.
-    pub fn from_frame(frame: Frame) -> Result<Self, String> {
-        let mut told: Told =
-            serde_json::from_slice(&frame.head).map_err(|e| format!("bad reply: {e}"))?;
-        let body = frame.blobs.into_iter().next().unwrap_or_default();
-        if let Told::Stands(standing)
-        | Told::Stale(standing)
-        | Told::InProgress(standing)
-        | Told::Ended(standing) = &mut told
-            && let Some(answer) = &mut standing.answer
-        {
-            answer.body.clone_from(&body);
-        }
-        Ok(Self { told, body })
     }
 }
 

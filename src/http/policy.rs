@@ -4,9 +4,10 @@
 //!
 //! It names no secret, no tenant and no header field but those that a sender has to set.
 
+use super::body::Rule;
 use super::code::Code;
 use super::profile::{CallRules, KeySyntax};
-use crate::config::{App, Named, Source};
+use crate::config::{App, Named, Source, Tenant};
 use crate::limits::{MAX_KEY_CHARS, MAX_PREFER_WAIT_MS};
 use crate::types::{AfterExpiry, Answer, Keeps, Policy, TaskKind};
 use crate::webhook::{FingerprintMode, KeyPattern, KeyRule, Pointer};
@@ -120,6 +121,8 @@ pub struct RoutePolicy {
     /// Types of bodies; none named: any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<String>,
+    /// Bodies may be packed with `gzip`.
+    pub compressed: bool,
     /// Its keys.
     pub key: KeyPolicy,
     /// What else makes two equal keys two tasks.
@@ -163,8 +166,16 @@ impl RoutePolicy {
         } else {
             "value"
         };
+        let unfinished = source
+            .provider()
+            .ack
+            .dress(Answer::json(202, &json!({})), b"");
+        let tenant = match source.tenant_rule() {
+            Tenant::Path => "/{tenant}",
+            Tenant::Fixed(_) | Tenant::Header(_) | Tenant::Body(_) => "",
+        };
         Self {
-            path: format!("/hooks/{}", source.name()),
+            path: format!("/hooks/{}{tenant}", source.name()),
             mode: "webhook",
             methods: &["POST"],
             profile: None,
@@ -173,10 +184,11 @@ impl RoutePolicy {
             } else {
                 "none"
             },
-            accepts: Vec::new(),
+            accepts: source.content_types().to_vec(),
+            compressed: source.encoding() != Rule::Refuse,
             key: KeyPolicy {
                 required: true,
-                sources: source.key_rules().iter().map(KeyRule::place).collect(),
+                sources: places(source),
                 syntax,
                 echoed: false,
                 ..keys(None)
@@ -187,8 +199,8 @@ impl RoutePolicy {
                 missing: Code::KeyMissing.status(),
                 malformed: Code::KeyMalformed.status(),
                 mismatch: Code::KeyReused.status(),
-                in_flight: 202,
-                accepted: 202,
+                in_flight: unfinished.status,
+                accepted: unfinished.status,
             },
             retention: retention(policy),
             respond_within_ms: source
@@ -210,6 +222,7 @@ impl RoutePolicy {
             profile: Some(rules.profile.as_str()),
             authentication: "bearer",
             accepts: rules.accepts.clone(),
+            compressed: false,
             key: KeyPolicy {
                 required: rules.key_required,
                 sources: vec![KeyRule::IdempotencyKey.place()],
@@ -299,6 +312,27 @@ fn keys(pattern: Option<&KeyPattern>) -> KeyPolicy {
         max_chars,
         pattern,
         echoed: false,
+    }
+}
+
+/// Where the keys of a source are looked for: in each item where a delivery is taken apart.
+fn places(source: &Source) -> Vec<String> {
+    let rules = source.key_rules().iter().map(KeyRule::place);
+    match &source.provider().split {
+        Some(split) => vec![format!(
+            "{} of each item of {}",
+            split.key,
+            list(&split.items)
+        )],
+        None => rules.collect(),
+    }
+}
+
+fn list(items: &Pointer) -> String {
+    if items.tokens().is_empty() {
+        "the body".to_owned()
+    } else {
+        format!("{items} of the body")
     }
 }
 

@@ -190,6 +190,9 @@ fn answers(policy: &RoutePolicy, out: &mut String) {
             ),
         );
     }
+    if policy.compressed {
+        line(out, format_args!("- Bodies may be packed with `gzip`."));
+    }
     out.push('\n');
 }
 

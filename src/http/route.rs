@@ -19,6 +19,13 @@ pub enum Route {
         /// The source.
         source: String,
     },
+    /// A webhook delivery of one tenant.
+    TenantHook {
+        /// The source.
+        source: String,
+        /// The tenant.
+        tenant: String,
+    },
     /// A call of a function.
     Call {
         /// The function.
@@ -144,6 +151,7 @@ const fn entry(method: &'static str, pattern: &'static str, access: Access, buil
 #[rustfmt::skip]
 pub const ROUTES: &[Entry] = &[
     entry("POST", "/hooks/{source}", Access::Signature, |[name, _]| Ok(Route::Hook { source: named(name)? })),
+    entry("POST", "/hooks/{source}/{tenant}", Access::Signature, |[name, tenant]| Ok(Route::TenantHook { source: named(name)?, tenant: named(tenant)? })),
     entry("POST", "/v1/functions/{name}", Access::Token(Scope::Invoke), |[name, _]| Ok(Route::Call { name: named(name)? })),
     entry("GET", "/v1/tasks", Access::Token(Scope::Read), |_| Ok(Route::ListTasks)),
     entry("GET", "/v1/tasks/{id}", Access::Token(Scope::Read), |[id, _]| Ok(Route::ShowTask { id: task(id)? })),
@@ -209,6 +217,14 @@ pub fn route(method: &str, path: &str) -> Result<Route, Problem> {
         return Ok(Route::Preflight { allow });
     }
     Err(Problem::method_not_allowed(&allow))
+}
+
+/// The route of a webhook's address whatever the method, and its source: some providers ask with `GET` or
+/// `HEAD` before they send, which the table does not know. `None` for another address.
+pub fn hook_of(path: &str) -> Option<Route> {
+    route("POST", path)
+        .ok()
+        .filter(|route| matches!(route, Route::Hook { .. } | Route::TenantHook { .. }))
 }
 
 /// The segments that `{…}` stand for, empty where the pattern has none; `None` if the path is another.

@@ -11,6 +11,7 @@ fn id() -> TaskId {
 fn sample(pattern: &str) -> String {
     pattern
         .replace("{source}", "github")
+        .replace("{tenant}", "acme")
         .replace("/signals/{name}", "/signals/Approval.2")
         .replace("{name}", "order-sync_2")
         .replace("{id}", &id().to_string())
@@ -30,6 +31,39 @@ fn status(method: &str, path: &str) -> (u16, Option<String>) {
     }
 }
 
+/// Addresses that everybody may look at, and the last one.
+fn pages() -> Vec<(&'static str, &'static str, Route)> {
+    vec![
+        (
+            "GET",
+            "/errors/key_reused",
+            Route::ErrorPage {
+                code: Code::KeyReused,
+            },
+        ),
+        ("GET", "/errors", Route::ErrorIndex),
+        ("GET", "/.well-known/idempotency", Route::Policies),
+        ("GET", "/policy", Route::PolicyIndex),
+        (
+            "GET",
+            "/policy/hooks/github",
+            Route::PolicyPage {
+                kind: TaskKind::Source,
+                name: "github".into(),
+            },
+        ),
+        (
+            "GET",
+            "/policy/functions/order-sync_2",
+            Route::PolicyPage {
+                kind: TaskKind::Function,
+                name: "order-sync_2".into(),
+            },
+        ),
+        ("POST", "/internal/continue", Route::Continue),
+    ]
+}
+
 #[test]
 fn every_entry_is_reached() {
     let want = [
@@ -38,6 +72,14 @@ fn every_entry_is_reached() {
             "/hooks/github",
             Route::Hook {
                 source: "github".into(),
+            },
+        ),
+        (
+            "POST",
+            "/hooks/github/acme",
+            Route::TenantHook {
+                source: "github".into(),
+                tenant: "acme".into(),
             },
         ),
         (
@@ -87,34 +129,8 @@ fn every_entry_is_reached() {
             Route::UndoTask { id: id() },
         ),
         ("GET", "/healthz", Route::Health),
-        (
-            "GET",
-            "/errors/key_reused",
-            Route::ErrorPage {
-                code: Code::KeyReused,
-            },
-        ),
-        ("GET", "/errors", Route::ErrorIndex),
-        ("GET", "/.well-known/idempotency", Route::Policies),
-        ("GET", "/policy", Route::PolicyIndex),
-        (
-            "GET",
-            "/policy/hooks/github",
-            Route::PolicyPage {
-                kind: TaskKind::Source,
-                name: "github".into(),
-            },
-        ),
-        (
-            "GET",
-            "/policy/functions/order-sync_2",
-            Route::PolicyPage {
-                kind: TaskKind::Function,
-                name: "order-sync_2".into(),
-            },
-        ),
-        ("POST", "/internal/continue", Route::Continue),
     ];
+    let want = want.into_iter().chain(pages());
     for (entry, (method, path, got)) in ROUTES.iter().zip(want) {
         assert_eq!(
             (entry.method, sample(entry.pattern).as_str()),
@@ -143,7 +159,7 @@ fn only_hooks_health_and_pages_are_open() {
             | "/policy/functions/{name}" => Access::Public,
             // Numbers without a secret, and in a lab build only.
             "/lab/faults" | "/lab/counters" if entry.method == "GET" => Access::Public,
-            "/hooks/{source}" => Access::Signature,
+            "/hooks/{source}" | "/hooks/{source}/{tenant}" => Access::Signature,
             "/internal/continue" => Access::Ticket,
             "/v1/functions/{name}" => Access::Token(Scope::Invoke),
             "/v1/tasks" | "/v1/tasks/{id}/journal" => Access::Token(Scope::Read),

@@ -1,6 +1,6 @@
 //! The runtime's outside, on the platform.
 
-use super::{clock, d1, log, outbound, probe, selfcall, stub};
+use super::{clock, d1, limiter, log, outbound, probe, selfcall, stub};
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::object_call::{Call, Reply};
 use crate::runtime::{Broken, Continuation, Later, Level, Platform, Rows};
@@ -78,6 +78,14 @@ impl Platform for PlatformEdge {
         secret
             .or_else(|_| self.env.var(name).map(|v| v.to_string()))
             .ok()
+    }
+
+    fn admits(&self, limiter: &str, key: &str) -> Later<Result<bool, String>> {
+        Box::pin(limiter::admits(
+            self.env.clone(),
+            limiter.to_owned(),
+            key.to_owned(),
+        ))
     }
 
     fn log(&self, level: Level, event: &str, fields: Value) {

@@ -1,15 +1,16 @@
 //! The Worker that this repository deploys: its configuration and the two event handlers.
 
-use super::{App, scheduled_tick, serve};
+use super::{App, SOURCES, scheduled_tick, serve, variable};
 use crate::config::{Builder, ConfigProblem, Source};
 use crate::function::Function;
 use crate::functions;
+use std::cell::OnceCell;
 use std::rc::Rc;
 use worker::{Context, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, event};
 
 /// What is deployed: a source for GitHub, one for anybody who sends an `Idempotency-Key` or
 /// `X-Request-ID`, and, in a lab build, the lab.
-fn configuration() -> std::result::Result<App, Vec<ConfigProblem>> {
+fn configuration(env: &Env) -> std::result::Result<App, Vec<ConfigProblem>> {
     let builder = functions::all()
         .into_iter()
         .fold(Builder::<Function>::new(), Builder::function)
@@ -18,19 +19,25 @@ fn configuration() -> std::result::Result<App, Vec<ConfigProblem>> {
                 .secret("GITHUB_WEBHOOK_SECRET")
                 .runs("github-event"),
         )
-        .source(Source::generic("inbox").runs("inbox"));
+        .source(Source::generic("inbox").runs("inbox"))
+        .declared(variable(env, SOURCES).as_ref());
     #[cfg(feature = "lab")]
-    let builder = builder.source(Source::generic("lab").runs("lab"));
+    let builder = super::lab::sources()
+        .into_iter()
+        .fold(builder, Builder::source);
     builder.build()
 }
 
+/// Made at the first request of an instance: variables stay the same for as long as it lives.
+type Configured = Rc<std::result::Result<App, Vec<ConfigProblem>>>;
+
 thread_local! {
-    static APP: Rc<std::result::Result<App, Vec<ConfigProblem>>> = Rc::new(configuration());
+    static APP: OnceCell<Configured> = const { OnceCell::new() };
 }
 
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, ctx: Context) -> Result<Response> {
-    let app = APP.with(Rc::clone);
+    let app = APP.with(|app| Rc::clone(app.get_or_init(|| Rc::new(configuration(&env)))));
     serve(request, env, ctx, &app).await
 }
 

@@ -22,6 +22,9 @@ mod d1;
 mod edge;
 #[cfg(feature = "entry")]
 mod entry;
+#[cfg(all(feature = "entry", feature = "lab"))]
+mod lab;
+mod limiter;
 mod log;
 mod object;
 mod outbound;
@@ -30,11 +33,13 @@ mod selfcall;
 mod serve;
 mod storage;
 mod stub;
+mod variable;
 mod wire;
 
 pub use crate::runtime::App;
 pub use object::TaskObject;
 pub use serve::serve;
+pub use variable::{SOURCES, variable};
 
 use edge::{PlatformEdge, Waits};
 use std::rc::Rc;

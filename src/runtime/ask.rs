@@ -58,6 +58,7 @@ fn is_slices(ask: &Ask) -> bool {
         | Ask::Retry { .. }
         | Ask::Undo { .. }
         | Ask::Delete
+        | Ask::Owner { .. }
         | Ask::Poke => false,
     }
 }

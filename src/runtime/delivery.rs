@@ -2,6 +2,7 @@
 
 use super::Functions;
 use super::ask::{self, NoReply};
+use super::line::Met;
 use super::ports::{Edge, Level};
 use super::slice::{self, Start};
 use super::within;
@@ -31,15 +32,39 @@ pub(super) struct Delivery<'a> {
     pub(super) policy: Policy,
     pub(super) admitted: Admitted,
     pub(super) started_ms: u64,
+    /// Whether its first slice runs here, or in an invocation that the object starts.
+    pub(super) claims: bool,
+}
+
+/// The answer to a delivery.
+pub(super) struct Carried {
+    pub(super) answer: Answer,
+    /// It is not the function's own answer: a document of the task stands in for it.
+    pub(super) stands_in: bool,
+    pub(super) met: Met,
+}
+
+impl Carried {
+    /// An error of ours.
+    fn problem(problem: &Problem) -> Self {
+        Self {
+            answer: problem.to_answer(),
+            stands_in: false,
+            met: Met::Refused,
+        }
+    }
 }
 
 impl Delivery<'_> {
-    fn task_id(&self) -> TaskId {
+    pub(super) fn task_id(&self) -> TaskId {
         self.admitted.key.task_id()
     }
 
     /// How long this sender is kept waiting, from its arrival.
     fn waits_ms(&self) -> u64 {
+        if !self.claims {
+            return 0;
+        }
         let own = self.policy.respond_within_ms;
         match (
             self.admitted.prefer.respond_async,
@@ -56,7 +81,7 @@ impl Delivery<'_> {
     }
 
     /// Begins the task or joins it, and answers.
-    pub(super) async fn carry(self) -> Answer {
+    pub(super) async fn carry(self) -> Carried {
         let mut reply = self.begin().await;
         if matches!(&reply, Ok((told, _)) if told.told == Told::NotFound) {
             // It was forgotten while this delivery waited for its end: now the key is new.
@@ -65,6 +90,15 @@ impl Delivery<'_> {
         match reply {
             Ok((reply, claim_ms)) => self.begun(reply, claim_ms).await,
             Err(error) => self.unreachable(&error),
+        }
+    }
+
+    /// Begins the task or joins it, and waits for nothing.
+    pub(super) async fn begin_only(&self) -> Result<Standing, String> {
+        let reply = self.begin().await.map_err(|error| format!("{error:?}"))?;
+        match reply.0.told {
+            Told::Stands(standing) => Ok(*standing),
+            told => Err(told.name().to_owned()),
         }
     }
 
@@ -81,7 +115,7 @@ impl Delivery<'_> {
                     fingerprint: print.map(|print| print.hash.clone()),
                     parts: print.map(|print| print.parts.clone()).unwrap_or_default(),
                     input: self.admitted.input.clone(),
-                    claims: true,
+                    claims: self.claims,
                     hop: 0,
                     parent: None,
                     lineage: Vec::new(),
@@ -96,7 +130,7 @@ impl Delivery<'_> {
         Ok((reply, claim_ms))
     }
 
-    async fn begun(self, reply: Reply, claim_ms: u64) -> Answer {
+    async fn begun(self, reply: Reply, claim_ms: u64) -> Carried {
         let task_id = self.task_id();
         match reply.told {
             Told::Claimed {
@@ -124,28 +158,29 @@ impl Delivery<'_> {
                 self.run(start).await
             }
             Told::Stands(standing) => self.joined(*standing).await,
-            Told::KeyReused => reused::key_reused(task_id, &reply.differs())
-                .with_status(self.statuses().mismatch)
-                .policy(self.policy_page())
-                .to_answer(),
-            Told::Expired => reused::key_expired(task_id)
-                .policy(self.policy_page())
-                .to_answer(),
+            Told::KeyReused => Carried::problem(
+                &reused::key_reused(task_id, &reply.differs())
+                    .with_status(self.statuses().mismatch)
+                    .policy(self.policy_page()),
+            ),
+            Told::Expired => {
+                Carried::problem(&reused::key_expired(task_id).policy(self.policy_page()))
+            }
             other => {
                 self.edge.log(
                     Level::Error,
                     "begin",
                     json!({"task_id": task_id.to_string(), "told": other.name()}),
                 );
-                Problem::new(Code::Unavailable, "The task's object cannot take this now.")
-                    .task(task_id)
-                    .to_answer()
+                let problem =
+                    Problem::new(Code::Unavailable, "The task's object cannot take this now.");
+                Carried::problem(&problem.task(task_id))
             }
         }
     }
 
     /// Runs the first slice beside the wait for its answer: a sender that hangs up stops nothing.
-    async fn run(self, start: Start) -> Answer {
+    async fn run(self, start: Start) -> Carried {
         let (done, ended) = oneshot::channel::<SliceEnd>();
         let (edge, function) = (self.edge.clone(), self.function.clone());
         let functions = self.functions.clone();
@@ -174,7 +209,7 @@ impl Delivery<'_> {
     }
 
     /// A duplicate, or the first delivery of a task whose slices others start: what the object said may already be the end.
-    async fn joined(self, standing: Standing) -> Answer {
+    async fn joined(self, standing: Standing) -> Carried {
         let moving = standing.summary.is_moving(self.edge.now_ms());
         let replayed = !standing.began;
         if !moving || self.left_ms() == 0 {
@@ -184,7 +219,7 @@ impl Delivery<'_> {
     }
 
     /// Looks at the task until it ends or time is up, each time for as long as an object may be kept.
-    async fn wait(self, replayed: bool) -> Answer {
+    async fn wait(self, replayed: bool) -> Carried {
         loop {
             let left = self.left_ms();
             let wait_ms = left.min(limits::MAX_JOIN_MS);
@@ -213,18 +248,23 @@ impl Delivery<'_> {
         policy::address(self.admitted.key.kind, &self.admitted.key.name)
     }
 
-    fn answer(&self, standing: &Standing, replayed: bool) -> Answer {
-        answer::answer(&Seen {
+    fn answer(&self, standing: &Standing, replayed: bool) -> Carried {
+        let seen = Seen {
             standing,
             mode: self.admitted.mode,
             prefer: self.admitted.prefer,
             statuses: self.statuses(),
             replayed,
             now_ms: self.edge.now_ms(),
-        })
+        };
+        Carried {
+            answer: answer::answer(&seen),
+            stands_in: answer::stands_in(&seen),
+            met: if replayed { Met::Joined } else { Met::Began },
+        }
     }
 
-    fn unreachable(&self, error: &NoReply) -> Answer {
+    fn unreachable(&self, error: &NoReply) -> Carried {
         self.edge.log(
             Level::Error,
             "object",
@@ -236,12 +276,11 @@ impl Delivery<'_> {
             NoReply::Overloaded => Code::Overloaded,
             NoReply::Unreachable(_) => Code::Unavailable,
         };
-        Problem::new(
+        let problem = Problem::new(
             code,
             "The task's object did not answer. Send the same request again: it runs once at most.",
-        )
-        .task(self.task_id())
-        .to_answer()
+        );
+        Carried::problem(&problem.task(self.task_id()))
     }
 }
 

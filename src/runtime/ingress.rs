@@ -1,19 +1,26 @@
 //! Deliveries and continuations on their way in.
 
 use super::App;
-use super::delivery::Delivery;
+use super::delivery::{Carried, Delivery};
 use super::go_on::{self, Continue};
+use super::line::{Line, Met};
 use super::ports::{Edge, Level};
 use super::serve::{Body, Exchange, read, tokens};
-use super::slice;
-use crate::config::ConfigProblem;
-use crate::function::InputProblem;
+use super::{ask, batch, slice};
+use crate::config::{ConfigProblem, Per, RateLimit, Source};
+use crate::function::{Function, InputProblem};
 use crate::http::admit::{self, Admitted, Mode};
 use crate::http::code::Code;
+use crate::http::hook::{self, Arrived, What};
+use crate::http::object_call::{Ask, Call, Told};
 use crate::http::problem::{Cause, Problem};
 use crate::http::profile::KEY_FIELD;
-use crate::types::Answer;
+use crate::types::{Answer, Policy};
+use crate::webhook::Ack;
 use serde_json::json;
+
+/// How long the object of the signed bytes is asked for; a sender waits 3 s at the least.
+const OWNER_PATIENCE_MS: u64 = 2_000;
 
 /// Fails closed, and lists everything that is wrong where only operators see it.
 pub(super) fn misconfigured(edge: &Edge, problems: &[ConfigProblem]) -> Problem {
@@ -25,20 +32,139 @@ pub(super) fn misconfigured(edge: &Edge, problems: &[ConfigProblem]) -> Problem 
     )
 }
 
+/// A webhook: to its task, to its tasks, or to its provider's handshake.
 pub(super) async fn hook(
     source: &str,
+    tenant: Option<&str>,
     exchange: &Exchange,
     body: &mut dyn Body,
     edge: &Edge,
     app: &App,
 ) -> Result<Answer, Problem> {
+    let mut line = Line::of("source", source);
+    let answer = hooked(source, tenant, exchange, body, edge, app, &mut line).await;
+    line.write(edge, exchange, answer)
+}
+
+async fn hooked(
+    source: &str,
+    tenant: Option<&str>,
+    exchange: &Exchange,
+    body: &mut dyn Body,
+    edge: &Edge,
+    app: &App,
+    line: &mut Line,
+) -> Result<Answer, Problem> {
     let head = exchange.delivery();
-    let configured = admit::check_hook(app, source, &head)?;
-    let own_wait = configured.own_respond_within_ms();
+    let arrived = Arrived {
+        delivery: &head,
+        tenant,
+        now_ms: exchange.started_ms,
+    };
+    if let Some(limit) = app.source(source).and_then(Source::limiter) {
+        limited(source, limit, exchange, edge).await?;
+    }
+    let configured = hook::check_hook(app, source, &arrived)?;
     let body = read(body).await?;
+    line.bytes = body.len();
     let lookup = |name: &str| edge.secret(name);
-    let admitted = admit::admit_hook(app, source, &head, body, &lookup)?;
-    deliver(admitted, own_wait, exchange, edge, app).await
+    let hook = hook::admit_hook(app, source, &arrived, body, &lookup)?;
+    line.secret = hook.secret;
+    let ack = configured.provider().ack;
+    let own_wait = configured.own_respond_within_ms();
+    match hook.what {
+        What::Handshake(answer) => {
+            line.met = Met::Handshake;
+            Ok(answer)
+        }
+        What::Task(mut admitted) => {
+            if let Some(signed) = &hook.signed
+                && let Some(window_ms) = configured.signed_window_ms()
+            {
+                line.known_bytes = owned(&mut admitted, signed, window_ms, edge).await?;
+            }
+            // Discord's answer depends on what was sent.
+            let sent = match ack {
+                Ack::DiscordDeferred => admitted.input.body.clone(),
+                _ => Vec::new(),
+            };
+            let carried = deliver(*admitted, own_wait, exchange, edge, app).await?;
+            line.met = carried.met;
+            Ok(if carried.stands_in {
+                ack.dress(carried.answer, &sent)
+            } else {
+                carried.answer
+            })
+        }
+        What::Split(items) => {
+            line.met = Met::Split;
+            line.items = items.len();
+            let answer = batch::carry(items, exchange, edge, app).await?;
+            Ok(ack.dress(answer, &[]))
+        }
+    }
+}
+
+/// Lets no more through than the source's rate limiter does. Nothing was read or written before it.
+async fn limited(
+    source: &str,
+    limit: &RateLimit,
+    exchange: &Exchange,
+    edge: &Edge,
+) -> Result<(), Problem> {
+    let sender = exchange.headers.get("cf-connecting-ip").unwrap_or_default();
+    let key = match limit.per {
+        Per::Sender => format!("{source} {sender}"),
+        Per::Source => source.to_owned(),
+    };
+    match edge.admits(&limit.binding, &key).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Problem::new(
+            Code::RateLimited,
+            "This source gets more deliveries than it takes. Nothing was accepted: send again later.",
+        )
+        .retry_after(limit.retry_after_s)),
+        Err(why) => {
+            let place = format!("source {source}");
+            Err(misconfigured(edge, &[ConfigProblem::new(place, why)]))
+        }
+    }
+}
+
+/// Gives the delivery the key under which its signed bytes came first. Says whether that is another one.
+async fn owned(
+    admitted: &mut Admitted,
+    signed: &str,
+    window_ms: u64,
+    edge: &Edge,
+) -> Result<bool, Problem> {
+    let call = Call {
+        task_id: admitted.key.owner_id(signed),
+        ask: Ask::Owner {
+            key: admitted.key.key.clone(),
+            window_ms,
+        },
+    };
+    let unreachable = |why: String| {
+        Problem::new(
+            Code::Unavailable,
+            "It cannot be told now whether this request came before. Send it again: it runs once at most.",
+        )
+        .because(why)
+    };
+    let until_ms = edge.now_ms() + OWNER_PATIENCE_MS;
+    match ask::ask(edge, &call, until_ms)
+        .await
+        .map(|reply| reply.told)
+    {
+        Ok(Told::Owner { key }) => {
+            let other = key != admitted.key.key;
+            admitted.key.key = key;
+            Ok(other)
+        }
+        Ok(told) => Err(unreachable(told.name().to_owned())),
+        Err(error) => Err(unreachable(format!("{error:?}"))),
+    }
 }
 
 pub(super) async fn call(
@@ -48,22 +174,36 @@ pub(super) async fn call(
     edge: &Edge,
     app: &App,
 ) -> Result<Answer, Problem> {
+    let mut line = Line::of("function", name);
+    let answer = called(name, exchange, body, edge, app, &mut line).await;
+    line.write(edge, exchange, answer)
+}
+
+async fn called(
+    name: &str,
+    exchange: &Exchange,
+    body: &mut dyn Body,
+    edge: &Edge,
+    app: &App,
+    line: &mut Line,
+) -> Result<Answer, Problem> {
     let head = exchange.delivery();
     let function = admit::check_call(app, name, &head)?;
     let body = read(body).await?;
+    line.bytes = body.len();
     let fresh = edge.token();
     let admitted = admit::admit_call(app, name, &head, body, &tokens(edge), fresh.as_str())?;
+    let carried = deliver(admitted, None, exchange, edge, app).await;
     let echo = function.rules().echo(&exchange.headers);
-    let answer = deliver(admitted, None, exchange, edge, app).await;
-    let Some(key) = echo else {
-        return answer;
-    };
-    answer
-        .map(|mut answer| {
-            answer.headers.set(KEY_FIELD, key);
-            answer
-        })
-        .map_err(|problem| problem.header(KEY_FIELD, key))
+    let mut carried = carried.map_err(|problem| match echo {
+        Some(key) => problem.header(KEY_FIELD, key),
+        None => problem,
+    })?;
+    if let Some(key) = echo {
+        carried.answer.headers.set(KEY_FIELD, key);
+    }
+    line.met = carried.met;
+    Ok(carried.answer)
 }
 
 async fn deliver(
@@ -72,7 +212,26 @@ async fn deliver(
     exchange: &Exchange,
     edge: &Edge,
     app: &App,
-) -> Result<Answer, Problem> {
+) -> Result<Carried, Problem> {
+    let (function, policy) = checked(&admitted, own_wait_ms, app)?;
+    let delivery = Delivery {
+        edge,
+        function,
+        functions: app.shared_functions(),
+        policy,
+        admitted,
+        started_ms: exchange.started_ms,
+        claims: true,
+    };
+    Ok(delivery.carry().await)
+}
+
+/// The function that runs, and how: it has looked at the input.
+pub(super) fn checked<'a>(
+    admitted: &Admitted,
+    own_wait_ms: Option<u64>,
+    app: &'a App,
+) -> Result<(&'a Function, Policy), Problem> {
     let function = app
         .function(&admitted.function)
         .ok_or_else(|| Problem::new(Code::NotFound, "No function has this name."))?;
@@ -84,15 +243,7 @@ async fn deliver(
     if let Some(ms) = own_wait_ms {
         policy.respond_within_ms = ms;
     }
-    let delivery = Delivery {
-        edge,
-        function,
-        functions: app.shared_functions(),
-        policy,
-        admitted,
-        started_ms: exchange.started_ms,
-    };
-    Ok(delivery.carry().await)
+    Ok((function, policy))
 }
 
 pub(super) fn invalid(problems: &[InputProblem]) -> Problem {

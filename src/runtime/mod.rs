@@ -21,6 +21,7 @@
 
 mod api;
 mod ask;
+mod batch;
 mod children;
 mod cron;
 mod debts;
@@ -30,7 +31,9 @@ mod flush;
 mod go_on;
 mod host;
 mod ingress;
+mod line;
 mod object;
+mod owner;
 mod ports;
 mod serve;
 mod slice;

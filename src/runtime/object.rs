@@ -5,6 +5,7 @@ use super::debts;
 use super::desk::Desk;
 use super::flush;
 use super::go_on::{self, Continue};
+use super::owner;
 use super::ports::{Edge, Level, ObjectStorage};
 use super::within;
 use crate::http::object_call::{Ask, Call, Reply, Told};
@@ -71,6 +72,9 @@ impl Object {
     }
 
     async fn ring(&self, id: TaskId) -> Result<(), Fault> {
+        if owner::ring(&self.desk, id).await? {
+            return Ok(());
+        }
         let committed = self.step(id, Event::AlarmFired).await?;
         for effect in committed.after {
             match effect {
@@ -226,6 +230,9 @@ impl Object {
                 undoing,
                 show,
             } => return Ok(self.journal(id, &after, undoing, show)),
+            Ask::Owner { key, window_ms } => {
+                return owner::of(&self.desk, id, key, window_ms).await;
+            }
             ask => ask.into_event(),
         };
         let Some(event) = event else {

@@ -83,6 +83,11 @@ pub trait Platform {
     fn wait_until(&self, work: Later<()>);
     /// A secret of the deployment.
     fn secret(&self, name: &str) -> Option<String>;
+    /// Whether the platform's rate limiter of this name lets one more pass under this key.
+    ///
+    /// # Errors
+    /// There is no such limiter, or it does not answer.
+    fn admits(&self, limiter: &str, key: &str) -> Later<Result<bool, String>>;
     /// Writes a line to the log.
     fn log(&self, level: Level, event: &str, fields: Value);
     /// How long a slice may run before it is cut off without a word, where the platform does not do

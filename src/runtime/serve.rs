@@ -6,6 +6,7 @@ use crate::config::ConfigProblem;
 use crate::http::admit;
 use crate::http::auth::{Scope, Tokens};
 use crate::http::code::Code;
+use crate::http::hook;
 use crate::http::page;
 use crate::http::policy::{self, RoutePolicy};
 use crate::http::policy_page;
@@ -77,7 +78,7 @@ pub async fn serve(
     body: &mut dyn Body,
     app: &Result<App, Vec<ConfigProblem>>,
 ) -> Answer {
-    let answer = match route_of(exchange) {
+    let answer = match with_handshakes(route_of(exchange), exchange, app) {
         Ok(route) => {
             let policy = policy_of(&route);
             let answer = answer(route, exchange, body, edge, app).await;
@@ -108,6 +109,36 @@ pub async fn serve(
     answer
 }
 
+/// Lets `GET` and `HEAD` through to sources whose provider asks with them, and tells the others which methods
+/// such a source takes.
+fn with_handshakes(
+    routed: Result<Route, Problem>,
+    exchange: &Exchange,
+    app: &Result<App, Vec<ConfigProblem>>,
+) -> Result<Route, Problem> {
+    let other_method = match &routed {
+        Err(problem) => problem.code == Code::MethodNotAllowed,
+        Ok(route) => matches!(route, Route::Preflight { .. }),
+    };
+    let (true, Ok(app), Some(hook)) = (other_method, app, route::hook_of(&exchange.path)) else {
+        return routed;
+    };
+    let (Route::Hook { source } | Route::TenantHook { source, .. }) = &hook else {
+        return routed;
+    };
+    let Some(source) = app.source(source).filter(|s| !s.more_methods().is_empty()) else {
+        return routed;
+    };
+    if source.more_methods().contains(&exchange.method.as_str()) {
+        return Ok(hook);
+    }
+    let allow = hook::allow_of(source);
+    match routed {
+        Ok(_) => Ok(Route::Preflight { allow }),
+        Err(_) => Err(Problem::method_not_allowed(&allow)),
+    }
+}
+
 async fn answer(
     route: Route,
     exchange: &Exchange,
@@ -130,7 +161,10 @@ async fn answer(
         operator(edge, &exchange.headers, scope)?;
     }
     match route {
-        Route::Hook { source } => ingress::hook(&source, exchange, body, edge, app).await,
+        Route::Hook { source } => ingress::hook(&source, None, exchange, body, edge, app).await,
+        Route::TenantHook { source, tenant } => {
+            ingress::hook(&source, Some(&tenant), exchange, body, edge, app).await
+        }
         Route::Call { name } => ingress::call(&name, exchange, body, edge, app).await,
         Route::Continue => ingress::go_on(exchange, body, edge, app).await,
         Route::Health => Ok(Answer::json(200, &json!({"status": "ok"}))),
@@ -175,6 +209,7 @@ fn scope(route: &Route) -> Option<Scope> {
         #[cfg(feature = "lab")]
         Route::ShowFaults | Route::ShowCounters => None,
         Route::Hook { .. }
+        | Route::TenantHook { .. }
         | Route::Call { .. }
         | Route::Signal { .. }
         | Route::Continue
@@ -191,7 +226,9 @@ fn scope(route: &Route) -> Option<Scope> {
 /// The page that says what the route does with keys.
 fn policy_of(route: &Route) -> Option<String> {
     match route {
-        Route::Hook { source } => Some(policy::address(TaskKind::Source, source)),
+        Route::Hook { source } | Route::TenantHook { source, .. } => {
+            Some(policy::address(TaskKind::Source, source))
+        }
         Route::Call { name } => Some(policy::address(TaskKind::Function, name)),
         _ => None,
     }

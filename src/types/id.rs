@@ -70,6 +70,19 @@ impl TaskKey {
             &self.key,
         ]))
     }
+
+    /// The id of the object that knows to which key of this scope signed bytes belong, from their SHA-256
+    /// in hex. No task has it: no kind of task is called `signed_bytes`.
+    ///
+    /// ```
+    /// use onceward::types::{TaskKey, TaskKind};
+    /// let scope = |tenant| TaskKey::new(TaskKind::Source, "github", tenant, "k1");
+    /// assert_eq!(scope("").owner_id("ab"), scope("").owner_id("ab"));
+    /// assert_ne!(scope("").owner_id("ab"), scope("acme").owner_id("ab"));
+    /// ```
+    pub fn owner_id(&self, sha256: &str) -> TaskId {
+        TaskId(derive(&["signed_bytes", &self.name, &self.tenant, sha256]))
+    }
 }
 
 /// UUIDv5 over length-prefixed parts.

@@ -18,6 +18,20 @@ pub fn rfc3339(at_ms: u64) -> String {
     format!("{stamp:.3}")
 }
 
+/// Reads a point in time (RFC 3339, with an offset or `Z`); milliseconds since 1970. `None` for what is none,
+/// or before 1970.
+///
+/// ```
+/// use onceward::types::time::parse_rfc3339;
+/// assert_eq!(parse_rfc3339("1970-01-01T01:00:00.5+01:00"), Some(500));
+/// assert_eq!(parse_rfc3339("2027-01-31"), None);
+/// assert_eq!(parse_rfc3339("1969-12-31T23:59:59Z"), None);
+/// ```
+pub fn parse_rfc3339(text: &str) -> Option<u64> {
+    let stamp: Timestamp = text.parse().ok()?;
+    u64::try_from(stamp.as_millisecond()).ok()
+}
+
 /// Reads a duration: a number with a unit (`250ms`, `10s`, `5m`, `2h`, `30d`) or ISO 8601 (`PT30S`).
 ///
 /// A number without a unit, a negative or an absurdly long duration is refused: what looked like

@@ -163,7 +163,7 @@ struct DiscordBody {
 fn deferred(arrival_body: &[u8], ended: bool) -> Option<Value> {
     const AUTOCOMPLETE: u64 = 4;
     const COMPONENT: u64 = 3;
-    let read: DiscordBody = serde_json::from_slice(arrival_body).ok()?;
+    let read: DiscordBody = super::json::read_as(arrival_body).ok()?;
     match read.r#type {
         _ if read.event.is_some() => None,
         // Cannot be deferred: no choices now.

@@ -14,7 +14,7 @@
 //! answer to `XCrc` is a signature that anybody can ask for; a token that could be the body of a
 //! delivery is therefore refused, as it would let anybody sign deliveries.
 
-use super::{Arrival, Refusal, Secret, hex};
+use super::{Arrival, Refusal, Secret, hex, json};
 use crate::types::{Answer, Headers};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -209,7 +209,7 @@ fn crc(query: &Query, secrets: &[Secret]) -> Option<Result<Answer, Refusal>> {
         let token = query.challenge("crc_token")?;
         let secret = secrets.first().ok_or(Refusal::NoSecret)?;
         let digest = STANDARD.encode(hmac_sha256(secret, token).ok_or(Refusal::NoSecret)?);
-        Ok(json(
+        Ok(document(
             &serde_json::json!({ "response_token": format!("sha256={digest}") }),
         ))
     };
@@ -229,7 +229,7 @@ fn graph(query: &Query) -> Option<Result<Answer, Refusal>> {
     query.has(NAME).then(answer)
 }
 
-/// What Slack sends. A repeated member is refused by the reader.
+/// What Slack sends.
 #[derive(Deserialize)]
 struct SlackBody {
     r#type: String,
@@ -237,7 +237,7 @@ struct SlackBody {
 }
 
 fn slack(body: &[u8]) -> Option<Answer> {
-    let read: SlackBody = serde_json::from_slice(body).ok()?;
+    let read: SlackBody = json::read_as(body).ok()?;
     let asked = read.r#type == "url_verification" && is_challenge(&read.challenge);
     asked.then(|| text(&read.challenge))
 }
@@ -251,9 +251,9 @@ struct DiscordBody {
 }
 
 fn discord(body: &[u8]) -> Option<Answer> {
-    let read: DiscordBody = serde_json::from_slice(body).ok()?;
+    let read: DiscordBody = json::read_as(body).ok()?;
     match (read.r#type, read.event) {
-        (1, None) => Some(json(&serde_json::json!({ "type": 1 }))),
+        (1, None) => Some(document(&serde_json::json!({ "type": 1 }))),
         (0, None) => Some(bare(204)),
         _ => None,
     }
@@ -273,13 +273,13 @@ struct ZoomPayload {
 }
 
 fn zoom(body: &[u8], secret: &Secret) -> Option<Answer> {
-    let read: ZoomBody = serde_json::from_slice(body).ok()?;
+    let read: ZoomBody = json::read_as(body).ok()?;
     let plain = &read.payload.plain_token;
     if read.event != "endpoint.url_validation" || !is_challenge(plain) {
         return None;
     }
     let digest = hex(&hmac_sha256(secret, plain)?);
-    Some(json(&serde_json::json!({
+    Some(document(&serde_json::json!({
         "plainToken": plain,
         "encryptedToken": digest,
     })))
@@ -313,7 +313,7 @@ fn text(body: &str) -> Answer {
     answer
 }
 
-fn json(value: &serde_json::Value) -> Answer {
+fn document(value: &serde_json::Value) -> Answer {
     let mut answer = bare(200);
     answer.headers.push("content-type", "application/json");
     answer.body = value.to_string().into_bytes();

@@ -2,7 +2,9 @@
 
 use super::ack::Ack;
 use super::handshake::Handshake;
-use super::{FingerprintMode, KeyRule, Scheme};
+use super::{Document, FingerprintMode, KeyRule, Pointer, Scheme};
+use crate::types::Headers;
+use serde_json::Value;
 
 /// Everything that a source needs to know about its provider.
 ///
@@ -54,15 +56,39 @@ pub struct Pack {
 pub enum EventRule {
     /// In a header field, by its name in lower case.
     Header(String),
-    /// In the body, at this JSON pointer.
-    Body(String),
+    /// In the body.
+    Body(Pointer),
 }
 
 /// How a delivery of many items is taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// JSON pointer of the list.
-    pub list: String,
-    /// JSON pointer of the key, within an item.
-    pub key: String,
+    /// Where the list is; the empty pointer is the whole body.
+    pub items: Pointer,
+    /// Where the key is, within an item.
+    pub key: Pointer,
+}
+
+/// The longest type of an event that is kept.
+const MAX_EVENT_CHARS: usize = 100;
+
+/// The type of an event, from what the rules find; `None` if they find nothing. Only visible ASCII characters are
+/// taken: a type goes where header fields go.
+pub fn event_of(rules: &[EventRule], headers: &Headers, document: &Document<'_>) -> Option<String> {
+    let mut found = Vec::new();
+    for rule in rules {
+        let text = match rule {
+            EventRule::Header(name) => headers.get(name).map(str::to_owned),
+            EventRule::Body(pointer) => document
+                .find(pointer)
+                .ok()
+                .flatten()
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+        };
+        found.extend(text);
+    }
+    let event = found.join(".");
+    let plain = event.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+    (plain && (1..=MAX_EVENT_CHARS).contains(&event.len())).then_some(event)
 }

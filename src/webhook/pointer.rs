@@ -35,6 +35,22 @@ impl Pointer {
         })
     }
 
+    /// From member names and indices, from the outside in; of none: the whole document.
+    ///
+    /// ```
+    /// use onceward::webhook::Pointer;
+    /// assert_eq!(Pointer::of(&["data", "a/b"]), Pointer::new("/data/a~1b").unwrap());
+    /// assert_eq!(Pointer::of(&[]).as_str(), "");
+    /// ```
+    pub fn of(tokens: &[&str]) -> Self {
+        Self {
+            text: tokens
+                .iter()
+                .fold(String::new(), |text, token| text + "/" + &escaped(token)),
+            tokens: tokens.iter().map(|token| (*token).to_owned()).collect(),
+        }
+    }
+
     /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -32,6 +32,7 @@ mod lost_alarms;
 mod manners;
 mod message_faults;
 mod on_unknown;
+mod packs;
 mod panics;
 mod parallel;
 mod payments;

@@ -44,6 +44,7 @@ const REFUSED: &[Code] = &[
     Code::Unauthorized,
     Code::NotFound,
     Code::BodyTooLarge,
+    Code::UnsupportedEncoding,
     Code::HeadersTooLarge,
     Code::KeyReused,
     Code::Unavailable,
@@ -95,7 +96,7 @@ fn declared(route: &Route) -> Declared {
         own: false,
     };
     match route {
-        Route::Hook { .. } => Declared {
+        Route::Hook { .. } | Route::TenantHook { .. } => Declared {
             good: &[200, 202],
             codes: REFUSED,
             own: true,

@@ -84,8 +84,8 @@ fn begun_by(key: &str, claims: bool, at_ms: u64) -> Task {
         key: TaskKey::new(TaskKind::Source, "lab", "", key),
         function: "lab".into(),
         policy: Policy::default(),
-        fingerprint: None,
         parts: Vec::new(),
+        fingerprint: None,
         input: Input::default(),
         claims,
         hop: 0,
@@ -482,8 +482,7 @@ fn the_cleaner_takes_the_dead_in_pieces_and_leaves_the_living() {
         ),
     );
 
-    // `dead` has expired longer ago than the grace; `fresh` has expired just now and its object still
-    // has the word.
+    // `dead` expired before the grace; `fresh` just now, and its object still has the word.
     let now = expires;
     let mut pieces = 0;
     while run(&db, &d1::clean_checkpoints(now, grace, 10)) > 0 {

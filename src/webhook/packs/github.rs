@@ -3,7 +3,7 @@
 use super::texts;
 use crate::webhook::ack::Ack;
 use crate::webhook::pack::{EventRule, Pack};
-use crate::webhook::{FingerprintMode, KeyRule, Scheme};
+use crate::webhook::{FingerprintMode, KeyRule, Pointer, Scheme};
 
 /// Repeats nothing by itself; a person or a script can, for 3 days, under the same id.
 pub(super) fn pack() -> Pack {
@@ -16,7 +16,7 @@ pub(super) fn pack() -> Pack {
         fingerprint: FingerprintMode::Off,
         event: vec![
             EventRule::Header("x-github-event".to_owned()),
-            EventRule::Body("/action".to_owned()),
+            EventRule::Body(Pointer::of(&["action"])),
         ],
         handshakes: Vec::new(),
         ack: Ack::Contract,

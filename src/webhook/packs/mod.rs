@@ -1,5 +1,6 @@
 //! The providers that are known, one file each.
 
+mod generic;
 mod github;
 mod standard_webhooks;
 
@@ -33,6 +34,23 @@ pub fn by_name(name: &str) -> Option<Pack> {
 /// ```
 pub fn names() -> impl Iterator<Item = &'static str> {
     PACKS.iter().map(|(name, _)| *name)
+}
+
+/// GitHub's.
+pub fn github() -> Pack {
+    github::pack()
+}
+
+/// What a source has whose sender has no pack: unsigned, named by `Idempotency-Key` or `X-Request-ID`. It is
+/// not in the list.
+///
+/// ```
+/// use onceward::webhook::{KeyRule, packs};
+/// assert_eq!(packs::generic().keys[0], KeyRule::IdempotencyKey);
+/// assert!(packs::by_name("generic").is_none());
+/// ```
+pub fn generic() -> Pack {
+    generic::pack()
 }
 
 /// Owned texts.

@@ -3,7 +3,7 @@
 use super::texts;
 use crate::webhook::ack::Ack;
 use crate::webhook::pack::{EventRule, Pack};
-use crate::webhook::{FingerprintMode, KeyRule, Scheme};
+use crate::webhook::{FingerprintMode, KeyRule, Pointer, Scheme};
 
 /// The specification's sample schedule of attempts ends after 3.2 days.
 pub(super) fn pack() -> Pack {
@@ -18,7 +18,7 @@ pub(super) fn pack() -> Pack {
             .to_vec(),
         key_is_signed: true,
         fingerprint: FingerprintMode::Off,
-        event: vec![EventRule::Body("/type".to_owned())],
+        event: vec![EventRule::Body(Pointer::of(&["type"]))],
         handshakes: Vec::new(),
         ack: Ack::Contract,
         split: None,
