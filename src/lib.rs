@@ -21,3 +21,11 @@ pub use function::testing;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/functions.md")]
 struct FunctionsPage;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/gateway.md")]
+struct GatewayPage;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/keys.md")]
+struct KeysPage;

@@ -12,6 +12,10 @@ pub const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Largest recorded outcome of one step.
 pub const MAX_OUTCOME_BYTES: usize = 1 << 20;
 
+/// Largest recorded answer of a gateway's origin: one of the largest that is kept, as base64, with its
+/// fields. It has a row of its own, and fits.
+pub const MAX_ORIGIN_OUTCOME_BYTES: usize = 1_500_000;
+
 /// Largest input of an undo handler that a step names: it shares a row with the step's outcome.
 pub const MAX_UNDO_INPUT_BYTES: usize = 256 << 10;
 
@@ -80,6 +84,8 @@ pub const DEFAULT_STEP_TIMEOUT_MS: u64 = 15_000;
 
 /// Attempts without progress before a task fails.
 pub const DEFAULT_MAX_ATTEMPTS: u32 = 5;
+/// The same for a gateway, whose client sends again by itself.
+pub const GATEWAY_ATTEMPTS: u32 = 3;
 /// Most attempts that a function may ask for.
 pub const MAX_ATTEMPTS: u32 = 100;
 /// Revivals and restarts of one key; never reset.

@@ -1,6 +1,7 @@
 //! Explanations: the name of a scheme on the first line, then what an operator sends.
 
 use super::input::{is_json, is_whole, line, sha256_hex, text};
+use onceward::http::body::Rule;
 use onceward::http::explain::{Subject, explain};
 use onceward::webhook::explain::SecretAt;
 use onceward::webhook::{KeyForm, Scheme, packs};
@@ -39,6 +40,7 @@ pub fn check(data: &[u8]) {
             scheme: &scheme,
             secrets: &secrets,
             public_url,
+            encoding: Rule::Either,
         };
         match explain(&subject, request, NOW_MS) {
             Err(problem) => {

@@ -4,12 +4,17 @@
 //! The fuzz targets and `tests/native/fuzz_corpus.rs` run the same functions.
 
 pub mod address;
+pub mod canonical;
 pub mod cells;
+pub mod composite;
 pub mod cursor;
 pub mod delivery;
+pub mod document;
 pub mod explain;
 pub mod fingerprint;
+pub mod form;
 pub mod frame;
+pub mod gzip;
 pub mod handshake;
 pub mod headers;
 mod input;
@@ -29,13 +34,18 @@ type Property = fn(&[u8]);
 /// Name and property of every target.
 pub const TARGETS: &[(&str, Property)] = &[
     ("address", address::check),
+    ("canonical", canonical::check),
     ("cells", cells::check),
+    ("composite", composite::check),
     ("cursor", cursor::check),
     ("delivery", delivery::check),
     ("explain", explain::check),
+    ("document", document::check),
     ("fingerprint", fingerprint::check),
+    ("form", form::check),
     ("frame", frame::check),
     ("handshake", handshake::check),
+    ("gzip", gzip::check),
     ("headers", headers::check),
     ("key", key::check),
     ("object", object::check),

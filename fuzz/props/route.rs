@@ -1,6 +1,7 @@
 //! Routes and queries: `METHOD TARGET`.
 
 use super::input::{is_whole, text};
+use onceward::http::gateway;
 use onceward::http::policy;
 use onceward::http::query::parameters;
 use onceward::http::route::{Route, preflight, route};
@@ -21,7 +22,12 @@ pub fn check(data: &[u8]) {
         }
         Ok(found) => {
             assert_eq!(address(&found).as_deref(), Some(path), "no second spelling");
-            if let Route::Hook { source: name } | Route::Call { name } = &found {
+            if let Route::Proxy { tail, .. } = &found {
+                stays_below(tail, target);
+            }
+            if let Route::Hook { source: name } | Route::Call { name } | Route::Proxy { name, .. } =
+                &found
+            {
                 let plain = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
                 assert!(name.bytes().all(plain) && name.len() <= 64, "{name}");
             }
@@ -37,7 +43,15 @@ pub fn check(data: &[u8]) {
                 assert!(!allow.split(", ").any(|m| m == method), "{method}: {allow}");
                 allowed(allow, path);
             } else {
-                assert_eq!(answer.status, 404);
+                let gateway = path.starts_with("/proxy/");
+                assert_eq!(
+                    answer.status,
+                    if answer.status == 400 && gateway {
+                        400
+                    } else {
+                        404
+                    }
+                );
                 assert!(METHODS.iter().all(|m| route(m, path).is_err()), "{path}");
             }
         }
@@ -57,6 +71,7 @@ fn address(route: &Route) -> Option<String> {
         Route::TenantHook { source, tenant } => format!("/hooks/{source}/{tenant}"),
         Route::Hook { source } => format!("/hooks/{source}"),
         Route::Call { name } => format!("/v1/functions/{name}"),
+        Route::Proxy { name, tail } => format!("/proxy/{name}{tail}"),
         Route::ListTasks => "/v1/tasks".into(),
         Route::ShowTask { id } | Route::ForgetTask { id } => format!("/v1/tasks/{id}"),
         Route::ShowJournal { id } => format!("/v1/tasks/{id}/journal"),
@@ -64,6 +79,7 @@ fn address(route: &Route) -> Option<String> {
         Route::CancelTask { id } => format!("/v1/tasks/{id}/cancel"),
         Route::RetryTask { id } => format!("/v1/tasks/{id}/retry"),
         Route::UndoTask { id } => format!("/v1/tasks/{id}/undo"),
+        Route::Explain { source } => format!("/v1/sources/{source}/explain"),
         Route::Health => "/healthz".into(),
         Route::ErrorPage { code } => format!("/errors/{code}"),
         Route::ErrorIndex => "/errors".into(),
@@ -75,6 +91,23 @@ fn address(route: &Route) -> Option<String> {
         Route::ShowCounters => "/lab/counters".into(),
         Route::Preflight { .. } => return None,
     })
+}
+
+/// What goes on to an origin stays below its base, by the parser that the platform has as well.
+fn stays_below(tail: &str, target: &str) {
+    const BASE: &str = "https://api.example.com/base/v1";
+    let query = target.split_once('?').map(|(_, query)| format!("?{query}"));
+    let whole = format!("{tail}{}", query.unwrap_or_default());
+    let Ok(there) = gateway::address(BASE, &whole) else {
+        return;
+    };
+    let url = url::Url::parse(&there).expect("an address");
+    assert_eq!(url.host_str(), Some("api.example.com"), "{there}");
+    let below = url.path().strip_prefix("/base/v1").expect("below the base");
+    assert!(below.is_empty() || below.starts_with('/'), "{there}");
+    assert_eq!(url.as_str(), there, "no second spelling");
+    let segments = |path: &str| path.matches('/').count();
+    assert_eq!(segments(below), segments(tail), "{there}");
 }
 
 fn query(target: &str) {

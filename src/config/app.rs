@@ -1,6 +1,6 @@
 //! Functions and sources put together and checked.
 
-use super::{ConfigProblem, Named, Source, declared, is_route_name};
+use super::{ConfigProblem, Gateway, Named, Source, declared, gateway, is_route_name};
 use crate::types::Policy;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -11,6 +11,8 @@ use std::rc::Rc;
 pub struct Builder<F> {
     functions: Vec<F>,
     sources: Vec<Source>,
+    /// Each with the function that sends its requests on.
+    gateways: Vec<(Gateway, F)>,
     problems: Vec<ConfigProblem>,
 }
 
@@ -19,6 +21,7 @@ impl<F> Default for Builder<F> {
         Self {
             functions: Vec::new(),
             sources: Vec::new(),
+            gateways: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -41,6 +44,17 @@ impl<F: Named> Builder<F> {
     #[must_use]
     pub fn source(mut self, source: Source) -> Self {
         self.sources.push(source);
+        self
+    }
+
+    /// Adds a gateway to an existing API.
+    #[must_use]
+    pub fn gateway(mut self, gateway: Gateway) -> Self
+    where
+        F: From<Gateway>,
+    {
+        let function = F::from(gateway.clone());
+        self.gateways.push((gateway, function));
         self
     }
 
@@ -70,6 +84,29 @@ impl<F: Named> Builder<F> {
             self.problems.extend(problems);
         }
         self
+    }
+
+    /// Adds the gateways that the deployment declares in a variable, without Rust: a JSON object of
+    /// gateways by name, as `docs/gateway.md` describes them. `None`: there is no such variable.
+    ///
+    /// ```
+    /// use onceward::config::Builder;
+    /// use onceward::function::Function;
+    /// let declared = serde_json::json!({ "payments": { "origin": "https://api.example.com/v1" } });
+    /// let app = Builder::<Function>::new().declared_gateways(Some(&declared)).build().unwrap();
+    /// assert_eq!(app.gateway("payments").unwrap().origin(), "https://api.example.com/v1");
+    /// ```
+    #[must_use]
+    pub fn declared_gateways(mut self, gateways: Option<&Value>) -> Self
+    where
+        F: From<Gateway>,
+    {
+        let Some(gateways) = gateways else {
+            return self;
+        };
+        let (gateways, problems) = gateway::declared(gateways);
+        self.problems.extend(problems);
+        gateways.into_iter().fold(self, Self::gateway)
     }
 
     /// Checks everything.
@@ -103,9 +140,25 @@ impl<F: Named> Builder<F> {
             problems.extend(at(&format!("source {name}"), wrong));
             sources.entry(name).or_insert(source);
         }
+        // Last, so that no source runs one of them.
+        let mut gateways = BTreeMap::new();
+        for (gateway, function) in self.gateways {
+            let name = gateway.name().to_owned();
+            let mut wrong = gateway.problems();
+            if gateways.contains_key(&name) {
+                wrong.push("two gateways have this name".to_owned());
+            }
+            problems.extend(at(&format!("gateway {name}"), wrong));
+            functions.entry(gateway.function_name()).or_insert(function);
+            gateways.entry(name).or_insert(gateway);
+        }
         if problems.is_empty() {
             let functions = Functions(Rc::new(functions));
-            Ok(App { functions, sources })
+            Ok(App {
+                functions,
+                sources,
+                gateways,
+            })
         } else {
             Err(problems)
         }
@@ -163,7 +216,7 @@ fn kept_for_long_enough(source: &Source, policy: &Policy) -> Vec<String> {
         .filter(|window_ms| *window_ms > kept_ms)
     {
         wrong.push(format!(
-            "dedup_signed of {window_ms} ms is longer than function {function} keeps its tasks ({kept_ms} ms)"
+            "dedup_signed_ms of {window_ms} is longer than function {function} keeps its tasks ({kept_ms} ms)"
         ));
     }
     wrong
@@ -192,6 +245,7 @@ impl<F> Functions<F> {
 pub struct App<F> {
     functions: Functions<F>,
     sources: BTreeMap<String, Source>,
+    gateways: BTreeMap<String, Gateway>,
 }
 
 impl<F: Named> App<F> {
@@ -210,7 +264,17 @@ impl<F: Named> App<F> {
         self.sources.get(name)
     }
 
-    /// All functions, by name.
+    /// A gateway by its name.
+    pub fn gateway(&self, name: &str) -> Option<&Gateway> {
+        self.gateways.get(name)
+    }
+
+    /// All gateways, by name.
+    pub fn gateways(&self) -> impl Iterator<Item = &Gateway> {
+        self.gateways.values()
+    }
+
+    /// All functions, by name; those of gateways (`proxy:…`) among them.
     pub fn functions(&self) -> impl Iterator<Item = &F> {
         self.functions.0.values()
     }

@@ -252,7 +252,7 @@ fn tasks_are_kept_for_longer_than_senders_repeat() {
     assert_eq!(
         got,
         [
-            "source github: dedup_signed of 691200000 ms is longer than function event keeps its tasks (604800000 ms)"
+            "source github: dedup_signed_ms of 691200000 is longer than function event keeps its tasks (604800000 ms)"
         ]
     );
 }

@@ -4,8 +4,7 @@
 use super::secret::SecretSpec;
 use super::{ConfigProblem, RateLimit, Source, Tenant};
 use crate::http::body::Rule;
-use crate::types::time::parse_duration_ms;
-use crate::webhook::{FingerprintMode, KeyRule, Pointer, Split, packs};
+use crate::webhook::{FingerprintMode, KeyRule, Pointer, Scheme, Split, packs};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -15,6 +14,7 @@ use serde_json::Value;
 struct SourceSpec {
     runs: String,
     pack: Option<String>,
+    scheme: Option<Scheme>,
     #[serde(default)]
     secrets: Vec<SecretSpec>,
     verify_token: Option<String>,
@@ -27,8 +27,8 @@ struct SourceSpec {
     keep_headers: Option<Vec<String>>,
     #[serde(default)]
     own_5xx: bool,
-    respond_within: Option<String>,
-    dedup_signed: Option<String>,
+    respond_within_ms: Option<u64>,
+    dedup_signed_ms: Option<u64>,
     rate_limit: Option<RateLimit>,
     split: Option<SplitSpec>,
 }
@@ -79,7 +79,7 @@ enum Gzip {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SplitSpec {
-    items: String,
+    list: String,
     key: String,
 }
 
@@ -128,6 +128,9 @@ fn source(name: &str, spec: SourceSpec) -> Result<Source, Vec<String>> {
         })?,
     };
     source = source.runs(&spec.runs);
+    if let Some(scheme) = spec.scheme {
+        source = source.verified_by(scheme);
+    }
     for secret in spec.secrets {
         if let Some(secret) = faults.take(secret.read()) {
             source = source.secret_until(&secret.name, secret.until_ms);
@@ -153,18 +156,11 @@ fn source(name: &str, spec: SourceSpec) -> Result<Source, Vec<String>> {
     {
         source = source.split(Some(split));
     }
-    for (field, text, set) in [
-        (
-            "respond_within",
-            spec.respond_within,
-            Source::respond_within_ms as fn(Source, u64) -> Source,
-        ),
-        ("dedup_signed", spec.dedup_signed, Source::dedup_signed_ms),
-    ] {
-        let ms = text.map(|text| parse_duration_ms(&text).map_err(|why| format!("{field}: {why}")));
-        if let Some(ms) = ms.and_then(|ms| faults.take(ms)) {
-            source = set(source, ms);
-        }
+    if let Some(ms) = spec.respond_within_ms {
+        source = source.respond_within_ms(ms);
+    }
+    if let Some(ms) = spec.dedup_signed_ms {
+        source = source.dedup_signed_ms(ms);
     }
     source = plain(
         source,
@@ -274,7 +270,7 @@ impl FingerprintSpec {
 impl SplitSpec {
     fn read(self) -> Result<Split, String> {
         Ok(Split {
-            items: pointer(&self.items)?,
+            list: pointer(&self.list)?,
             key: pointer(&self.key)?,
         })
     }

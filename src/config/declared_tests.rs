@@ -28,10 +28,10 @@ fn everything_that_can_be_said_is_heard() {
         "accepts": ["application/JSON"],
         "keep_headers": ["X-One"],
         "own_5xx": true,
-        "respond_within": "1s",
-        "dedup_signed": "2d",
+        "respond_within_ms": 1_000,
+        "dedup_signed_ms": 172_800_000_u64,
         "rate_limit": { "binding": "LIMIT", "per": "source", "retry_after_s": 10 },
-        "split": { "items": "", "key": "/id" },
+        "split": { "list": "", "key": "/id" },
     }))
     .expect("good");
     assert_eq!((source.name(), source.function()), ("a", "f"));
@@ -75,7 +75,7 @@ fn everything_that_can_be_said_is_heard() {
     };
     assert_eq!(source.limiter(), Some(&limit));
     let split = Split {
-        items: pointer(""),
+        list: pointer(""),
         key: pointer("/id"),
     };
     assert_eq!(source.provider().split, Some(split));
@@ -124,9 +124,8 @@ fn every_fault_is_named_with_its_source() {
         (json!(7), &["invalid type"]),
         (
             json!({
-                "runs": "f", "key": "X-Id", "fingerprint": "sha", "tenant": "body:x", "respond_within": "2500",
-                "dedup_signed": "-1s", "secrets": [{ "name": "OLD", "until": "2027" }],
-                "split": { "items": "x", "key": "/id" },
+                "runs": "f", "key": "X-Id", "fingerprint": "sha", "tenant": "body:x", "secrets": [{ "name": "OLD", "until": "2027" }],
+                "split": { "list": "x", "key": "/id" },
             }),
             &[
                 "secret OLD: until \"2027\" is no time",
@@ -134,8 +133,6 @@ fn every_fault_is_named_with_its_source() {
                 "fingerprint \"sha\": wanted raw",
                 "tenant \"body:x\"",
                 "pointer \"x\"",
-                "respond_within: \"2500\" is not a duration",
-                "dedup_signed: \"-1s\" is not a duration",
             ],
         ),
     ] {

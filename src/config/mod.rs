@@ -17,6 +17,7 @@
 
 mod app;
 mod declared;
+mod gateway;
 mod problem;
 mod rate;
 mod secret;
@@ -25,6 +26,7 @@ mod source_check;
 mod tenant;
 
 pub use app::{App, Builder, Functions};
+pub use gateway::{ForwardKey, Gateway, METHODS, OriginHeader, WhenUnknown};
 pub use problem::ConfigProblem;
 pub use rate::{Per, RateLimit};
 pub use secret::SecretName;

@@ -179,16 +179,18 @@ pub struct StepScope {
     key: Uuid,
     task_id: TaskId,
     id: StepId,
+    is_last: bool,
     host: Rc<dyn Host>,
     run: Rc<Run>,
 }
 
 impl StepScope {
-    pub(super) fn new(run: &Rc<Run>, id: &StepId) -> Self {
+    pub(super) fn new(run: &Rc<Run>, id: &StepId, is_last: bool) -> Self {
         Self {
             key: id.derived_key(run.task_id, run.claimed.key_generation),
             task_id: run.task_id,
             id: id.clone(),
+            is_last,
             host: Rc::clone(&run.host),
             run: Rc::clone(run),
         }
@@ -208,6 +210,46 @@ impl StepScope {
     /// Milliseconds since 1970 by the slice's clock. Not recorded.
     pub fn clock_ms(&self) -> u64 {
         self.host.now_ms()
+    }
+
+    /// True if no further try follows when this one fails: an outcome that is not quite what was
+    /// wanted may be better than none.
+    ///
+    /// ```
+    /// use onceward::function::{Ctx, Failure, Function, Retry, StepScope};
+    /// use onceward::testing::Bench;
+    /// async fn stubborn(ctx: Ctx, _: ()) -> Result<String, Failure> {
+    ///     let work = |scope: StepScope| async move {
+    ///         if scope.is_last_try() { Ok("so be it".to_owned()) } else { Err(Failure::retryable("no", "not yet")) }
+    ///     };
+    ///     ctx.step_scoped("try", work).retry(Retry::exponential(3)).await
+    /// }
+    /// let mut bench = Bench::new(Function::new("stubborn", stubborn));
+    /// bench.deliver("k", onceward::types::Input { body: b"null".to_vec(), ..Default::default() }).unwrap();
+    /// bench.run_until_idle();
+    /// assert_eq!(bench.answer("k").unwrap().body, br#""so be it""#);
+    /// ```
+    pub fn is_last_try(&self) -> bool {
+        self.is_last
+    }
+
+    /// A secret of the deployment, by its name; `None` if it is not set. The API token is no secret of
+    /// functions. What comes of it must not be part of an outcome or a failure: those are kept and shown.
+    ///
+    /// ```
+    /// use onceward::function::{Ctx, Failure, Function, StepScope};
+    /// use onceward::testing::Bench;
+    /// async fn signed(ctx: Ctx, _: ()) -> Result<usize, Failure> {
+    ///     let work = |scope: StepScope| async move { Ok(scope.secret("SHOP_KEY").map_or(0, |key| key.len())) };
+    ///     ctx.step_scoped("sign", work).await
+    /// }
+    /// let mut bench = Bench::new(Function::new("signed", signed)).secret("SHOP_KEY", "12345");
+    /// bench.deliver("k", onceward::types::Input { body: b"null".to_vec(), ..Default::default() }).unwrap();
+    /// bench.run_until_idle();
+    /// assert_eq!(bench.answer("k").unwrap().body, b"5");
+    /// ```
+    pub fn secret(&self, name: &str) -> Option<String> {
+        self.host.secret(name)
     }
 
     /// Sends a request with the derived key as `Idempotency-Key`; a status outside 200–299 is a

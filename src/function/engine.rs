@@ -28,6 +28,8 @@ pub(super) struct Engine {
     pub(super) unknown: Unknown,
     /// As on record.
     pub(super) opened: Option<(u64, u32)>,
+    /// Most bytes of its outcome.
+    pub(super) most_bytes: usize,
 }
 
 impl Engine {
@@ -93,7 +95,8 @@ impl Engine {
             let outcome = if probes {
                 this.probe(open, allowed_ms).await
             } else {
-                let result = this.timed((this.work)(this.scope()), allowed_ms).await;
+                let scope = this.scope(open.tries);
+                let result = this.timed((this.work)(scope), allowed_ms).await;
                 // A failure of this try says nothing of an earlier one that may have had its effect.
                 let result = result.map_err(|failure| Failure {
                     unknown: unknown || failure.unknown,
@@ -128,8 +131,10 @@ impl Engine {
         self.undo.is_some() || self.unknown.needs_intent()
     }
 
-    fn scope(&self) -> StepScope {
-        StepScope::new(&self.run, &self.id)
+    /// For a try that comes after so many.
+    fn scope(&self, tries: u32) -> StepScope {
+        let is_last = tries + 1 >= self.retry.max_attempts;
+        StepScope::new(&self.run, &self.id, is_last)
     }
 
     /// Asks the other side whether the step happened.
@@ -137,7 +142,7 @@ impl Engine {
         let Unknown::Probe(probe) = &self.unknown else {
             return Outcome::Open(Box::new(open));
         };
-        match self.timed(probe(self.scope()), allowed_ms).await {
+        match self.timed(probe(self.scope(open.tries)), allowed_ms).await {
             Ok(Some(text)) => self.judge(Ok(text), &open),
             Ok(None) => Outcome::Open(Box::new(Open {
                 in_flight: false,
@@ -226,7 +231,7 @@ impl Engine {
     }
 
     fn check_size(&self, text: &str) -> Result<(), Failure> {
-        let (id, got, most) = (&self.id, text.len(), limits::MAX_OUTCOME_BYTES);
+        let (id, got, most) = (&self.id, text.len(), self.most_bytes);
         if got > most {
             let message =
                 format!("the outcome of step {id} has {got} bytes; an outcome can have {most}");

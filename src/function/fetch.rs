@@ -182,48 +182,62 @@ impl IntoFuture for FetchStep {
 /// Sends a request with the derived key of the step, and judges the answer.
 pub(super) fn deliver(
     scope: &StepScope,
-    mut request: OutRequest,
+    request: OutRequest,
     how: &Plain,
 ) -> impl Future<Output = Result<Fetched, Failure>> + use<> {
-    let key = scope.key();
-    let value = if how.key_header.eq_ignore_ascii_case(IDEMPOTENCY_KEY) {
-        // A Structured Field string, as the header's draft asks for.
-        format!("\"{key}\"")
-    } else {
-        key.to_string()
-    };
-    request.headers.set(&how.key_header, value);
-    if request.headers.get("traceparent").is_none() {
-        request.headers.push("traceparent", traceparent(scope));
-    }
-    scope.count_request();
-    let (sent, how, host) = (
-        scope.host().fetch(request),
-        how.clone(),
-        Rc::clone(scope.host()),
-    );
+    let sent = dispatch(scope, request, Some(&how.key_header));
+    let (how, host) = (how.clone(), Rc::clone(scope.host()));
     async move {
         let response = sent.await.map_err(not_answered)?;
         if (how.accept)(response.status) {
             return Ok(fetched(&response));
         }
-        let message = format!(
-            "the target answered {}, which is not accepted",
-            response.status
-        );
-        let details = serde_json::json!({ "status": response.status });
         if !(how.retryable)(response.status) {
-            return Err(Failure::terminal("status", message).with_details(&details));
+            let failure = Failure::terminal("status", not_accepted(response.status));
+            return Err(failure.with_details(&serde_json::json!({ "status": response.status })));
         }
-        let after = response.headers.get("retry-after");
-        Err(Failure {
-            retry_after_ms: after.and_then(|text| retry_after_ms(text, host.now_ms())),
-            ..Failure::retryable("status", message).with_details(&details)
-        })
+        Err(busy(&response, host.now_ms()))
     }
 }
 
-fn not_answered(error: FetchError) -> Failure {
+/// Sends a request with the trace of the step and, where a field for it is named, its derived key.
+pub(super) fn dispatch(
+    scope: &StepScope,
+    mut request: OutRequest,
+    key_header: Option<&str>,
+) -> LocalBoxFuture<'static, Result<OutResponse, FetchError>> {
+    if let Some(name) = key_header {
+        let key = scope.key();
+        let value = if name.eq_ignore_ascii_case(IDEMPOTENCY_KEY) {
+            // A Structured Field string, as the header's draft asks for.
+            format!("\"{key}\"")
+        } else {
+            key.to_string()
+        };
+        request.headers.set(name, value);
+    }
+    if request.headers.get("traceparent").is_none() {
+        request.headers.push("traceparent", traceparent(scope));
+    }
+    scope.count_request();
+    scope.host().fetch(request)
+}
+
+/// The failure of a try that another one follows, no sooner than the other side asks for.
+pub(super) fn busy(response: &OutResponse, now_ms: u64) -> Failure {
+    let after = response.headers.get("retry-after");
+    Failure {
+        retry_after_ms: after.and_then(|text| retry_after_ms(text, now_ms)),
+        ..Failure::retryable("status", not_accepted(response.status))
+            .with_details(&serde_json::json!({ "status": response.status }))
+    }
+}
+
+fn not_accepted(status: u16) -> String {
+    format!("the target answered {status}, which is not accepted")
+}
+
+pub(super) fn not_answered(error: FetchError) -> Failure {
     match error {
         FetchError::Refused(why) => Failure::terminal("target_refused", why),
         FetchError::Network(why) => Failure::retryable("network", why).with_unknown_effect(),

@@ -21,6 +21,7 @@ mod ctx;
 mod driver;
 mod engine;
 mod fetch;
+mod gateway;
 mod handler;
 mod host;
 mod parallel;

@@ -53,6 +53,7 @@ pub struct Step<T> {
     timeout_ms: Option<u64>,
     on_unknown: Option<OnUnknown<T>>,
     undo: Option<Result<(String, String), Failure>>,
+    most_bytes: usize,
     result: PhantomData<fn() -> T>,
 }
 
@@ -76,6 +77,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Step<T> {
             timeout_ms: None,
             on_unknown: None,
             undo: None,
+            most_bytes: limits::MAX_OUTCOME_BYTES,
             result: PhantomData,
         }
     }
@@ -97,6 +99,12 @@ impl<T: Serialize + DeserializeOwned + 'static> Step<T> {
     /// but [`OnUnknown::Retry`] records an intent before each try: one row more.
     pub fn on_unknown(mut self, on_unknown: OnUnknown<T>) -> Self {
         self.on_unknown = Some(on_unknown);
+        self
+    }
+
+    /// Has outcomes of another size recorded than steps of authors have.
+    pub(super) fn outcome_up_to(mut self, bytes: usize) -> Self {
+        self.most_bytes = bytes;
         self
     }
 
@@ -151,6 +159,7 @@ impl<T: Serialize + DeserializeOwned + 'static> IntoFuture for Step<T> {
                 undo,
                 unknown: on_unknown.erase(),
                 opened: None,
+                most_bytes: self.most_bytes,
             };
             read(&engine.outcome().await?, &self.name)
         })

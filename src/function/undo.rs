@@ -126,6 +126,7 @@ async fn undo_one(run: &Rc<Run>, record: StepRecord) -> Result<(), Failure> {
         undo: None,
         unknown: Unknown::Retry,
         opened: None,
+        most_bytes: limits::MAX_OUTCOME_BYTES,
     };
     engine.outcome().await.map(drop)
 }

@@ -24,7 +24,13 @@ fn app() -> App<Fake> {
     };
     Builder::new()
         .function(Fake(policy))
-        .source(Source::github("github").secret("SECRET").runs("event"))
+        .source(
+            Source::github("github")
+                .secret("SECRET")
+                .runs("event")
+                // Without the signed bytes, which name a delivery that has no name.
+                .keyed_by([KeyRule::Header("x-github-delivery".to_owned())]),
+        )
         .source(
             Source::generic("inbox")
                 .runs("event")

@@ -1,163 +1,164 @@
-//! Bodies as they come: their coding, their nesting. What is looked at here is not read yet.
+//! Bodies as they cross the wire, and what they hold: content encodings and limits, before anything
+//! is parsed.
+//!
+//! | `Content-Encoding` | what becomes of it |
+//! |---|---|
+//! | absent, `identity` | as it is |
+//! | `gzip`, `x-gzip` | decoded, up to the limit of bodies; more is a 413, a broken one a 400 |
+//! | anything else, or more than one | 415 `unsupported_encoding`; `Accept-Encoding` names what is read |
 
 use super::code::Code;
 use super::problem::Problem;
-use crate::limits::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
+use crate::limits::MAX_BODY_BYTES;
 use crate::types::Headers;
 use crate::webhook::document::Media;
-use crate::webhook::{json, single};
+use crate::webhook::json;
 use flate2::bufread::MultiGzDecoder;
 use std::io::Read as _;
 
-/// What a source does with `Content-Encoding: gzip`, and what its signature is over.
-///
-/// The function gets the unpacked bytes, and keys and fingerprints are read from them, whatever was signed.
+/// Over which bytes the signature of a compressed body is, where a source takes any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
-    /// Refuses them with 415.
+    /// No compressed bodies: 415.
     Refuse,
-    /// Signed as they came.
+    /// Over what crossed the wire.
     Wire,
-    /// Signed before they were packed.
+    /// Over what was compressed.
     Plain,
-    /// Either of them: both prove the content.
+    /// Over either: each proves the content, since one follows from the other.
     #[default]
     Either,
 }
 
-impl Rule {
-    /// The word used in configuration and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Refuse => "refuse",
-            Self::Wire => "wire",
-            Self::Plain => "plain",
-            Self::Either => "either",
+/// A body on the wire and decoded; kept once where both are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bodies {
+    wire: Vec<u8>,
+    decoded: Option<Vec<u8>>,
+    rule: Rule,
+}
+
+impl Bodies {
+    /// As it crossed the wire.
+    pub fn wire(&self) -> &[u8] {
+        &self.wire
+    }
+
+    /// Decoded: what keys, fingerprints and functions get.
+    pub fn plain(&self) -> &[u8] {
+        self.decoded.as_deref().unwrap_or(&self.wire)
+    }
+
+    /// The same, without a copy.
+    pub fn into_plain(self) -> Vec<u8> {
+        self.decoded.unwrap_or(self.wire)
+    }
+
+    /// True if it was compressed.
+    pub fn is_encoded(&self) -> bool {
+        self.decoded.is_some()
+    }
+
+    /// The bytes that a signature may be over, the likelier first. If it holds over any of them, it holds.
+    pub fn signed(&self) -> Vec<&[u8]> {
+        match (&self.decoded, self.rule) {
+            (None, _) | (Some(_), Rule::Wire | Rule::Refuse) => vec![&self.wire],
+            (Some(plain), Rule::Plain) => vec![plain],
+            (Some(plain), Rule::Either) => vec![&self.wire, plain],
         }
     }
 }
 
-/// A body as it came, and unpacked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decoded {
-    wire: Vec<u8>,
-    /// Only where it differs.
-    unpacked: Option<Vec<u8>>,
-    rule: Rule,
-}
-
-impl Decoded {
-    /// The bytes that may have been signed, by the source's rule.
-    pub fn signed(&self) -> impl Iterator<Item = &[u8]> {
-        let wire = self.unpacked.is_none() || self.rule != Rule::Plain;
-        let plain = self.unpacked.as_deref();
-        let plain = plain.filter(|_| self.rule != Rule::Wire);
-        wire.then_some(self.wire.as_slice())
-            .into_iter()
-            .chain(plain)
-    }
-
-    /// The content.
-    pub fn plain(&self) -> &[u8] {
-        self.unpacked.as_deref().unwrap_or(&self.wire)
-    }
-
-    /// The content, without what it was packed in.
-    pub fn into_plain(self) -> Vec<u8> {
-        self.unpacked.unwrap_or(self.wire)
-    }
-}
-
-/// Unpacks a body if it says that it is packed: `gzip` or `x-gzip` (RFC 9110, 8.4.1). It is unpacked up to the
-/// limit of a body and not further, however small it is.
+/// Decodes a body that was read from the wire.
 ///
 /// # Errors
-/// 413 if there is more in it, 400 if it is not whole, 415 for other codings and where the source takes none.
+/// 413, if it grows above [`MAX_BODY_BYTES`]; 400, if it is no complete gzip; 415, if its encoding is not
+/// read.
 ///
 /// ```
 /// use onceward::http::body::{Rule, decode};
 /// use onceward::types::Headers;
-/// let plain = decode(Rule::Either, &Headers::default(), b"{}".to_vec()).unwrap();
-/// assert_eq!(plain.into_plain(), b"{}");
-/// let packed: Headers = [("content-encoding", "br")].into_iter().collect();
-/// assert_eq!(decode(Rule::Either, &packed, Vec::new()).unwrap_err().status(), 415);
+/// let plain = decode(&Headers::default(), b"{}".to_vec(), Rule::Refuse).unwrap();
+/// assert_eq!(plain.signed(), [b"{}"]);
+/// let br: Headers = [("Content-Encoding", "br")].into_iter().collect();
+/// let refused = decode(&br, b"{}".to_vec(), Rule::Either).unwrap_err().to_answer();
+/// assert_eq!(refused.status, 415);
+/// assert_eq!(refused.headers.get("accept-encoding"), Some("gzip, identity"));
 /// ```
-pub fn decode(rule: Rule, headers: &Headers, wire: Vec<u8>) -> Result<Decoded, Problem> {
-    let coding = single(headers, "content-encoding")
-        .map_err(|_| unsupported(rule, "Content-Encoding came more than once."))?
-        .map(|text| text.trim().to_ascii_lowercase());
-    let unpacked = match coding.as_deref() {
-        None | Some("" | "identity") => None,
-        Some("gzip" | "x-gzip") if rule != Rule::Refuse => Some(unpack(&wire)?),
-        Some("gzip" | "x-gzip") => {
-            return Err(unsupported(rule, "This source takes no compressed bodies."));
-        }
-        Some(_) => {
-            return Err(unsupported(
-                rule,
-                "The body has a coding that is not taken here.",
-            ));
-        }
+pub fn decode(headers: &Headers, wire: Vec<u8>, rule: Rule) -> Result<Bodies, Problem> {
+    let codings = codings(headers);
+    let decoded = match codings.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => None,
+        ["gzip" | "x-gzip"] if rule != Rule::Refuse => Some(gunzip(&wire)?),
+        _ => return Err(unsupported(rule)),
     };
-    Ok(Decoded {
+    Ok(Bodies {
         wire,
-        unpacked,
+        decoded,
         rule,
     })
 }
 
-fn unpack(wire: &[u8]) -> Result<Vec<u8>, Problem> {
-    let mut plain = Vec::new();
-    let limit = MAX_BODY_BYTES as u64 + 1;
+/// What was done to the body, in order, but for `identity`, which does nothing.
+fn codings(headers: &Headers) -> Vec<String> {
+    headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("content-encoding"))
+        .flat_map(|(_, value)| value.split(','))
+        .map(|coding| coding.trim().to_ascii_lowercase())
+        .filter(|coding| !coding.is_empty() && coding != "identity")
+        .collect()
+}
+
+/// RFC 9110, sections 12.5.3 and 15.5.16: the answer names the encodings that are read.
+fn unsupported(rule: Rule) -> Problem {
+    let (read, detail) = match rule {
+        Rule::Refuse => ("identity", "This route takes no compressed bodies."),
+        Rule::Wire | Rule::Plain | Rule::Either => (
+            "gzip, identity",
+            "This content encoding is not read here, or there is more than one.",
+        ),
+    };
+    Problem::new(Code::UnsupportedEncoding, detail).header("accept-encoding", read)
+}
+
+fn gunzip(wire: &[u8]) -> Result<Vec<u8>, Problem> {
+    let mut out = Vec::new();
+    let most = MAX_BODY_BYTES as u64;
+    // One byte more shows that it is too large; how much more there would be is never found out.
     let read = MultiGzDecoder::new(wire)
-        .take(limit)
-        .read_to_end(&mut plain);
-    if plain.len() > MAX_BODY_BYTES {
+        .take(most + 1)
+        .read_to_end(&mut out);
+    if out.len() > MAX_BODY_BYTES {
         return Err(Problem::new(
             Code::BodyTooLarge,
-            format!("Unpacked, the body has more than {MAX_BODY_BYTES} bytes."),
+            format!("Decompressed, the body has more than {MAX_BODY_BYTES} bytes."),
         ));
     }
-    read.map_err(|_| {
-        Problem::new(
+    match read {
+        Ok(_) => Ok(out),
+        Err(_) => Err(Problem::new(
             Code::InputInvalid,
-            "The body says that it is gzip and cannot be unpacked: it is cut off, or something else.",
-        )
-    })?;
-    Ok(plain)
+            "The body is not gzip, is cut off, or something follows it.",
+        )),
+    }
 }
 
-/// RFC 9110, 15.5.16: a 415 for its coding says which ones are taken.
-fn unsupported(rule: Rule, detail: &str) -> Problem {
-    let taken = match rule {
-        Rule::Refuse => "identity",
-        Rule::Wire | Rule::Plain | Rule::Either => "gzip, identity",
-    };
-    Problem::new(Code::UnsupportedEncoding, detail).header("accept-encoding", taken)
-}
-
-/// Looks how deep a body that says it is JSON is nested, before anything reads it. Other bodies are taken as they
-/// are.
+/// Refuses a JSON body that is nested too deeply, before anything reads it. Other bodies are left alone.
 ///
 /// # Errors
-/// 400: deeper than [`MAX_JSON_DEPTH`].
+/// 400 `input_invalid`.
 ///
 /// ```
 /// use onceward::http::body::check_nesting;
-/// let deep = "[".repeat(5_000);
-/// assert!(check_nesting(Some("application/json"), deep.as_bytes()).is_err());
-/// assert!(check_nesting(Some("text/plain"), deep.as_bytes()).is_ok());
+/// assert!(check_nesting(Some("application/json"), &b"[".repeat(5_000)).is_err());
+/// assert!(check_nesting(Some("application/octet-stream"), &b"[".repeat(5_000)).is_ok());
 /// ```
-pub fn check_nesting(content_type: Option<&str>, body: &[u8]) -> Result<(), Problem> {
-    if content_type.is_none() || Media::of(content_type) != Media::Json {
+pub fn check_nesting(content_type: Option<&str>, bytes: &[u8]) -> Result<(), Problem> {
+    if Media::of(content_type) != Media::Json {
         return Ok(());
     }
-    json::check_depth(body).map_err(|_| {
-        Problem::new(
-            Code::InputInvalid,
-            format!("The body is nested more than {MAX_JSON_DEPTH} levels deep."),
-        )
-    })
+    json::check_depth(bytes).map_err(|fault| Problem::new(Code::InputInvalid, format!("{fault}.")))
 }
 
 #[cfg(test)]

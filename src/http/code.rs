@@ -51,6 +51,12 @@ pub enum Code {
     KeyReused,
     /// The function failed.
     TaskFailed,
+    /// The origin of a gateway cannot be reached.
+    OriginUnreachable,
+    /// Its answer cannot be kept.
+    OriginAnswerUnfit,
+    /// It gave none: whether it did its work is unknown.
+    OriginUnknown,
     /// The deployment is not set up right.
     Misconfigured,
     /// A fault that may pass.
@@ -82,8 +88,11 @@ impl Code {
         Self::HeadersTooLarge,
         Self::TaskFailed,
         Self::Misconfigured,
+        Self::OriginUnreachable,
+        Self::OriginAnswerUnfit,
         Self::Unavailable,
         Self::Overloaded,
+        Self::OriginUnknown,
     ];
 
     const fn row(self) -> (&'static str, u16, &'static str) {
@@ -116,6 +125,13 @@ impl Code {
             Self::KeyReused => ("key_reused", 422, "Idempotency key is already used"),
             Self::TaskFailed => ("task_failed", 500, "The function failed"),
             Self::Misconfigured => ("misconfigured", 500, "The service is misconfigured"),
+            Self::OriginUnreachable => ("origin_unreachable", 502, "The origin can't be reached"),
+            Self::OriginAnswerUnfit => (
+                "origin_answer_unfit",
+                502,
+                "The origin's answer can't be kept",
+            ),
+            Self::OriginUnknown => ("origin_unknown", 504, "The origin gave no answer"),
             Self::Unavailable => ("unavailable", 503, "The service is unavailable"),
             Self::Overloaded => ("overloaded", 503, "The service is overloaded"),
         }
@@ -193,6 +209,9 @@ impl Code {
             Self::KeyReused => include_str!("../../docs/errors/key_reused.md"),
             Self::TaskFailed => include_str!("../../docs/errors/task_failed.md"),
             Self::Misconfigured => include_str!("../../docs/errors/misconfigured.md"),
+            Self::OriginUnreachable => include_str!("../../docs/errors/origin_unreachable.md"),
+            Self::OriginAnswerUnfit => include_str!("../../docs/errors/origin_answer_unfit.md"),
+            Self::OriginUnknown => include_str!("../../docs/errors/origin_unknown.md"),
             Self::Unavailable => include_str!("../../docs/errors/unavailable.md"),
             Self::Overloaded => include_str!("../../docs/errors/overloaded.md"),
         }

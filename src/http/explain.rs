@@ -3,13 +3,15 @@
 //! The operator describes the delivery; the answer says whether its signature holds, and if not, what
 //! makes it hold. The request is never a delivery: nothing is begun, stored or logged.
 
+use super::body::{self, Rule};
 use super::code::Code;
 use super::headers::is_token;
 use super::problem::{Cause, Problem};
+use crate::config::{SecretName, Source};
 use crate::limits::MAX_BODY_BYTES;
 use crate::types::time::rfc3339;
 use crate::types::{Answer, Headers};
-use crate::webhook::explain::{self, Hints, SecretAt};
+use crate::webhook::explain::{self, Explanation, Hints, SecretAt, Verdict};
 use crate::webhook::pointer::escaped;
 use crate::webhook::{self, Arrival, Scheme};
 use base64::Engine as _;
@@ -33,6 +35,8 @@ pub struct Subject<'a> {
     pub secrets: &'a [SecretAt<'a>],
     /// Its public address, if one is configured.
     pub public_url: Option<&'a str>,
+    /// What it does with compressed bodies.
+    pub encoding: Rule,
 }
 
 /// A delivery as an operator describes it.
@@ -256,42 +260,64 @@ fn part(name: &str) -> String {
     escaped(&name.chars().take(100).collect::<String>())
 }
 
-/// The answer: 200 with the explanation, whether the signature holds or not.
+/// The answer for a source of the configuration. `lookup` gives the value of a secret by its name.
 ///
 /// # Errors
 /// 400, if the delivery is not described well.
 ///
 /// ```
-/// use onceward::http::explain::{Subject, explain};
-/// use onceward::webhook::Scheme;
-/// use onceward::webhook::explain::SecretAt;
-/// let secrets = [SecretAt { name: "S", text: "development ", expired: false }];
-/// let scheme = Scheme::github();
-/// let subject = Subject { name: "github", scheme: &scheme, secrets: &secrets, public_url: None };
-/// let answer = explain(&subject, br#"{"headers": {}, "body": "{}"}"#, 0).unwrap();
+/// use onceward::config::Source;
+/// use onceward::http::explain::explain_source;
+/// let source = Source::github("github").secret("S").runs("sync");
+/// let lookup = |_: &str| Some("development ".to_owned());
+/// let answer = explain_source(&source, br#"{"headers": {}, "body": "{}"}"#, 0, &lookup).unwrap();
 /// let found: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
 /// assert_eq!(found["verdict"], "closed");
 /// assert_eq!(found["findings"][0]["code"], "secret_faulty");
 /// ```
+pub fn explain_source(
+    source: &Source,
+    request: &[u8],
+    now_ms: u64,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Answer, Problem> {
+    let described = Described::read(request)?;
+    let at_ms = described.now_ms.unwrap_or(now_ms);
+    // One that is not set is as good as an empty one.
+    let text = |secret: &SecretName| lookup(&secret.name).unwrap_or_default();
+    let texts: Vec<String> = source.secret_names().iter().map(text).collect();
+    let secrets: Vec<SecretAt<'_>> = source
+        .secret_names()
+        .iter()
+        .zip(&texts)
+        .map(|(secret, text)| SecretAt {
+            name: &secret.name,
+            text,
+            expired: secret.until_ms.is_some_and(|until| at_ms >= until),
+        })
+        .collect();
+    let subject = Subject {
+        name: source.name(),
+        scheme: source.scheme(),
+        secrets: &secrets,
+        public_url: source.told_url(),
+        encoding: source.encoding(),
+    };
+    Ok(answer(&subject, &described, at_ms))
+}
+
+/// The answer: 200 with the explanation, whether the signature holds or not.
+///
+/// # Errors
+/// 400, if the delivery is not described well.
 pub fn explain(subject: &Subject<'_>, request: &[u8], now_ms: u64) -> Result<Answer, Problem> {
     let described = Described::read(request)?;
-    let own = format!("/hooks/{}", subject.name);
-    let from_url = described.url.as_deref().map(path_and_query);
-    let target = described.target.as_deref().or(from_url.as_deref());
     let at_ms = described.now_ms.unwrap_or(now_ms);
-    let arrival = Arrival {
-        method: &described.method,
-        target: target.unwrap_or(&own),
-        public_url: subject.public_url,
-        headers: &described.headers,
-        body: &described.body,
-        now_ms: at_ms,
-    };
-    let hints = Hints {
-        other_body: None,
-        request_url: described.url.as_deref(),
-    };
-    let found = explain::explain(subject.scheme, &arrival, subject.secrets, &hints);
+    Ok(answer(subject, &described, at_ms))
+}
+
+fn answer(subject: &Subject<'_>, described: &Described, at_ms: u64) -> Answer {
+    let found = explained(subject, described, at_ms);
     let mut document = json!({ "source": subject.name, "at": rfc3339(at_ms) });
     let found = serde_json::to_value(&found).unwrap_or_default();
     if let (Value::Object(document), Value::Object(found)) = (&mut document, found) {
@@ -299,7 +325,55 @@ pub fn explain(subject: &Subject<'_>, request: &[u8], now_ms: u64) -> Result<Ans
     }
     let mut answer = Answer::json(200, &document);
     answer.headers.push("cache-control", "no-store");
-    Ok(answer)
+    answer
+}
+
+/// By each of the bodies that the source lets be signed: what is accepted, or else explained, counts.
+fn explained(subject: &Subject<'_>, described: &Described, at_ms: u64) -> Explanation {
+    let body = described.body.as_slice();
+    let decoded = body::decode(&described.headers, body.to_vec(), subject.encoding).ok();
+    let Some(decoded) = decoded else {
+        // It was copied unpacked, or is not taken at all; what was given is all there is.
+        return by(subject, described, at_ms, body, None);
+    };
+    let all = [body, decoded.plain()];
+    let mut found: Vec<Explanation> = decoded
+        .signed()
+        .into_iter()
+        .map(|signed| {
+            let other = all.into_iter().find(|other| *other != signed);
+            let other = other.filter(|_| decoded.signed().len() == 1);
+            by(subject, described, at_ms, signed, other)
+        })
+        .collect();
+    let accepted = found.iter().position(|f| f.verdict == Verdict::Accepted);
+    let best = accepted.or_else(|| found.iter().position(|f| f.explained));
+    found.swap_remove(best.unwrap_or(0))
+}
+
+fn by(
+    subject: &Subject<'_>,
+    described: &Described,
+    now_ms: u64,
+    body: &[u8],
+    other_body: Option<&[u8]>,
+) -> Explanation {
+    let own = format!("/hooks/{}", subject.name);
+    let from_url = described.url.as_deref().map(path_and_query);
+    let target = described.target.as_deref().or(from_url.as_deref());
+    let arrival = Arrival {
+        method: &described.method,
+        target: target.unwrap_or(&own),
+        public_url: subject.public_url,
+        headers: &described.headers,
+        body,
+        now_ms,
+    };
+    let hints = Hints {
+        other_body,
+        request_url: described.url.as_deref(),
+    };
+    explain::explain(subject.scheme, &arrival, subject.secrets, &hints)
 }
 
 /// What a URL says after its host, as it is written.

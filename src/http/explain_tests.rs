@@ -17,6 +17,7 @@ fn ask(scheme: &Scheme, secret: &str, url: Option<&str>, request: &Value) -> Val
         scheme,
         secrets: &secrets,
         public_url: url,
+        encoding: Rule::Either,
     };
     let request = request.to_string();
     let answer = explain(&subject, request.as_bytes(), NOW_MS).expect("an answer");
@@ -245,6 +246,7 @@ fn the_page_shows_what_is_answered() {
             scheme,
             secrets,
             public_url: None,
+            encoding: Rule::Either,
         };
         let given = explain(&subject, request.as_bytes(), NOW_MS).expect("an answer");
         let given: Value = serde_json::from_slice(&given.body).expect("JSON");
@@ -254,4 +256,74 @@ fn the_page_shows_what_is_answered() {
             "docs/explain.md is out of date; it should say\n{shown}\n"
         );
     }
+}
+
+#[test]
+fn packed_bodies_by_the_rule_of_the_source() {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write as _;
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(b"Hello, World!").expect("packed");
+    let wire = packer.finish().expect("packed");
+    let scheme = Scheme::github();
+    let secrets = [SecretAt {
+        name: "NAME",
+        text: "It's a Secret to Everybody",
+        expired: false,
+    }];
+    let ask = |encoding, body: &[u8]| {
+        let subject = Subject {
+            name: "a",
+            scheme: &scheme,
+            secrets: &secrets,
+            public_url: None,
+            encoding,
+        };
+        let request = json!({
+            "headers": {"x-hub-signature-256": GOOD, "content-encoding": "gzip"},
+            "body_base64": STANDARD.encode(body),
+        });
+        let answer = explain(&subject, request.to_string().as_bytes(), 0).expect("an answer");
+        let found: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        let code = found["findings"][0]["code"].as_str().map(str::to_owned);
+        (
+            found["verdict"].as_str().map(str::to_owned),
+            code.unwrap_or_default(),
+        )
+    };
+    let accepted = (Some("accepted".to_owned()), "holds".to_owned());
+    let refused = |code: &str| (Some("refused".to_owned()), code.to_owned());
+    assert_eq!(ask(Rule::Either, &wire), accepted);
+    assert_eq!(ask(Rule::Plain, &wire), accepted);
+    assert_eq!(ask(Rule::Wire, &wire), refused("body_form"));
+    assert_eq!(ask(Rule::Refuse, &wire), refused("body_encoded"));
+    // Copied unpacked.
+    assert_eq!(ask(Rule::Either, b"Hello, World!"), accepted);
+    assert_eq!(ask(Rule::Either, b"Hello, World?"), refused("body_encoded"));
+}
+
+#[test]
+fn secrets_of_a_source_by_name_and_end() {
+    let source = Source::github("a")
+        .secret("NOT_SET")
+        .secret_until("OLD", Some(NOW_MS))
+        .runs("echo");
+    let lookup = |name: &str| (name == "OLD").then(|| "It's a Secret to Everybody".to_owned());
+    let request = |now: &str| json!({"headers": {"x-hub-signature-256": GOOD}, "body": "Hello, World!", "now": now});
+    let ask = |request: &Value| {
+        let answer = explain_source(&source, request.to_string().as_bytes(), NOW_MS, &lookup);
+        let answer = answer.expect("an answer");
+        serde_json::from_slice::<Value>(&answer.body).expect("JSON")
+    };
+    let found = ask(&request("2025-11-30T00:00:00Z"));
+    assert_eq!(found["verdict"], "closed", "a secret is not set");
+    assert_eq!(found["findings"][0]["code"], "secret_expired");
+    assert_eq!(found["findings"][1]["code"], "secret_faulty");
+    let found = ask(&request("2025-11-29T23:59:59Z"));
+    assert_eq!(
+        found["findings"][0]["code"], "holds",
+        "a second before its end"
+    );
+    assert_eq!(found["secret"], json!({"index": 1, "name": "OLD"}));
 }

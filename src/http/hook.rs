@@ -12,7 +12,7 @@
 use super::admit::{
     Admitted, Delivery, Mode, body_fits, closely, fits, key_at, misconfigured, unreadable, wishes,
 };
-use super::body::{self, Decoded};
+use super::body::{self, Bodies};
 use super::code::Code;
 use super::headers::keep_input;
 use super::media;
@@ -150,7 +150,7 @@ pub fn admit_hook<F: Named>(
     if arrived.delivery.method != "POST" {
         return Err(Problem::method_not_allowed(&allow_of(source)));
     }
-    let decoded = body::decode(source.encoding(), arrived.delivery.headers, body);
+    let decoded = body::decode(arrived.delivery.headers, body, source.encoding());
     let (decoded, proof) =
         verified(source, arrived, decoded, &values).map_err(|fault| match fault {
             Fault::Refused(refusal) => refused(refusal),
@@ -204,9 +204,9 @@ enum Fault {
 fn verified(
     source: &Source,
     arrived: &Arrived<'_>,
-    decoded: Result<Decoded, Problem>,
+    decoded: Result<Bodies, Problem>,
     secrets: &[Secret],
-) -> Result<(Decoded, Proof), Fault> {
+) -> Result<(Bodies, Proof), Fault> {
     let decoded = decoded.map_err(Fault::Problem)?;
     let mut verdict = Err(Refusal::Mismatch);
     for bytes in decoded.signed() {
@@ -235,7 +235,12 @@ fn admit<F: Named>(
     let delivery = arrived.delivery;
     let content_type = delivery.headers.get("content-type");
     body::check_nesting(content_type, &body)?;
-    let document = Document::new(content_type, &body);
+    // No signature covers the content type: another one must not lead to another key.
+    let document = if source.scheme().is_signed() {
+        Document::by_its_bytes(&body)
+    } else {
+        Document::new(content_type, &body)
+    };
     let tenant = tenant(source, arrived, &document)?;
     let headers = kept(source, arrived, &document, secret);
     // The builder has checked that it exists.

@@ -17,6 +17,7 @@
 //! | `document`, `waiting` | the task as JSON |
 //! | `show`, `validator` | one task for who polls it: `ETag` and 304 |
 //! | `object_call`, `frame` | how Worker and object talk to each other |
+//! | `gateway` | what goes on to the origin of a gateway, and what comes back |
 //! | `target` | which addresses a function may call |
 //! | `explain` | why the signature of a delivery does not hold |
 //! | `signal` | whether a signal may be sent, and what it says |
@@ -35,6 +36,7 @@ pub mod code;
 pub mod document;
 pub mod explain;
 mod frame;
+pub mod gateway;
 pub mod headers;
 pub mod hook;
 pub mod journal;

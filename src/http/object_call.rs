@@ -263,8 +263,7 @@ pub enum Told {
     Stale(Box<Standing>),
     /// It is not final.
     InProgress(Box<Standing>),
-    /// Same key, other fingerprint. The names of what differs are the first blob, where a Worker of
-    /// before does not look.
+    /// Same key, other fingerprint. What differs is the first blob, where old Workers don't look.
     KeyReused,
     /// The key is used up.
     Expired,

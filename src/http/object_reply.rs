@@ -21,29 +21,6 @@ impl Reply {
         }
     }
 
-    /// Same key, other fingerprint; with the names of the parts that differ.
-    ///
-    /// ```
-    /// use onceward::http::object_call::Reply;
-    /// let reply = Reply::key_reused(&["/amount".to_owned()]);
-    /// assert_eq!(Reply::from_frame(reply.to_frame()).unwrap().differs(), ["/amount"]);
-    /// ```
-    pub fn key_reused(differs: &[String]) -> Self {
-        Self {
-            told: Told::KeyReused,
-            // Texts always have a JSON form.
-            body: serde_json::to_vec(differs).unwrap_or_default(),
-        }
-    }
-
-    /// The names of the parts that differ; empty if they are not known.
-    pub fn differs(&self) -> Vec<String> {
-        match self.told {
-            Told::KeyReused => serde_json::from_slice(&self.body).unwrap_or_default(),
-            _ => Vec::new(),
-        }
-    }
-
     /// As it is sent.
     pub fn to_frame(&self) -> Frame {
         Frame::of(&self.told, vec![self.body.clone()])

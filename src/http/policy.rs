@@ -322,7 +322,7 @@ fn places(source: &Source) -> Vec<String> {
         Some(split) => vec![format!(
             "{} of each item of {}",
             split.key,
-            list(&split.items)
+            list(&split.list)
         )],
         None => rules.collect(),
     }

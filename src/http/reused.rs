@@ -1,8 +1,34 @@
 //! A key that belongs to another request, or did.
 
 use super::code::Code;
+use super::object_call::{Reply, Told};
 use super::problem::{Cause, Problem};
 use crate::types::TaskId;
+
+impl Reply {
+    /// Same key, other fingerprint; with the names of the parts that differ.
+    ///
+    /// ```
+    /// use onceward::http::object_call::Reply;
+    /// let reply = Reply::key_reused(&["/amount".to_owned()]);
+    /// assert_eq!(Reply::from_frame(reply.to_frame()).unwrap().differs(), ["/amount"]);
+    /// ```
+    pub fn key_reused(differs: &[String]) -> Self {
+        Self {
+            told: Told::KeyReused,
+            // Texts always have a JSON form.
+            body: serde_json::to_vec(differs).unwrap_or_default(),
+        }
+    }
+
+    /// The names of the parts that differ; empty if they are not known.
+    pub fn differs(&self) -> Vec<String> {
+        match self.told {
+            Told::KeyReused => serde_json::from_slice(&self.body).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+}
 
 /// The same key came with another request. `differs` are the names of the parts that differ: `method`,
 /// `target`, JSON pointers into the body, `…` for members beyond those that are told apart, and `bytes`
@@ -64,6 +90,7 @@ pub fn key_expired(task_id: TaskId) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::object_call::Frame;
     use crate::types::{TaskKey, TaskKind};
 
     fn of(differs: &[&str]) -> Problem {
@@ -92,6 +119,20 @@ mod tests {
             assert_eq!(got, pointers);
             assert_eq!(problem.to_answer().status, 422);
         }
+    }
+
+    /// An object of before sends no names; a Worker of before does not look for them.
+    #[test]
+    fn both_ways_through_a_deploy() {
+        let old = Frame {
+            head: b"\"key_reused\"".to_vec(),
+            blobs: Vec::new(),
+        };
+        let read = Reply::from_frame(old).expect("read");
+        assert_eq!((&read.told, read.differs()), (&Told::KeyReused, Vec::new()));
+        let new = Reply::key_reused(&["/a".to_owned()]).to_frame();
+        assert_eq!(new.head, b"\"key_reused\"");
+        assert_eq!(Reply::of(Told::NotFound).differs(), Vec::<String>::new());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::auth::Scope;
 use super::code::Code;
+use super::gateway::check_tail;
 use super::problem::Problem;
 use crate::config::is_route_name;
 use crate::function::is_signal_name;
@@ -30,6 +31,13 @@ pub enum Route {
     Call {
         /// The function.
         name: String,
+    },
+    /// A request to the origin of a gateway.
+    Proxy {
+        /// The gateway.
+        name: String,
+        /// What stands behind its name: empty, or a path with its slash.
+        tail: String,
     },
     /// The list of tasks.
     ListTasks,
@@ -69,6 +77,11 @@ pub enum Route {
     UndoTask {
         /// Its id.
         id: TaskId,
+    },
+    /// Why a source refuses a delivery.
+    Explain {
+        /// The source.
+        source: String,
     },
     /// Is it up?
     Health,
@@ -126,9 +139,10 @@ pub enum Access {
 /// One line of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Method; `GET` stands for `HEAD` as well.
+    /// Method; `GET` stands for `HEAD` as well, `*` for every method.
     pub method: &'static str,
-    /// Path; `{…}` stands for one segment. There are two of these at most.
+    /// Path; `{…}` stands for one segment, `{…*}` at the end for all that follow. There are two of
+    /// these at most.
     pub pattern: &'static str,
     /// What it asks of the caller.
     pub access: Access,
@@ -153,6 +167,8 @@ pub const ROUTES: &[Entry] = &[
     entry("POST", "/hooks/{source}", Access::Signature, |[name, _]| Ok(Route::Hook { source: named(name)? })),
     entry("POST", "/hooks/{source}/{tenant}", Access::Signature, |[name, tenant]| Ok(Route::TenantHook { source: named(name)?, tenant: named(tenant)? })),
     entry("POST", "/v1/functions/{name}", Access::Token(Scope::Invoke), |[name, _]| Ok(Route::Call { name: named(name)? })),
+    entry("*", "/proxy/{name}", Access::Token(Scope::Invoke), |[name, _]| proxied(name, String::new())),
+    entry("*", "/proxy/{name}/{path*}", Access::Token(Scope::Invoke), |[name, path]| proxied(name, format!("/{path}"))),
     entry("GET", "/v1/tasks", Access::Token(Scope::Read), |_| Ok(Route::ListTasks)),
     entry("GET", "/v1/tasks/{id}", Access::Token(Scope::Read), |[id, _]| Ok(Route::ShowTask { id: task(id)? })),
     entry("DELETE", "/v1/tasks/{id}", Access::Token(Scope::Operate), |[id, _]| Ok(Route::ForgetTask { id: task(id)? })),
@@ -161,6 +177,7 @@ pub const ROUTES: &[Entry] = &[
     entry("POST", "/v1/tasks/{id}/cancel", Access::Token(Scope::Operate), |[id, _]| Ok(Route::CancelTask { id: task(id)? })),
     entry("POST", "/v1/tasks/{id}/retry", Access::Token(Scope::Operate), |[id, _]| Ok(Route::RetryTask { id: task(id)? })),
     entry("POST", "/v1/tasks/{id}/undo", Access::Token(Scope::Operate), |[id, _]| Ok(Route::UndoTask { id: task(id)? })),
+    entry("POST", "/v1/sources/{source}/explain", Access::Token(Scope::Operate), |[name, _]| Ok(Route::Explain { source: named(name)? })),
     entry("GET", "/healthz", Access::Public, |_| Ok(Route::Health)),
     entry("GET", "/errors/{code}", Access::Public, |[code, _]| Ok(Route::ErrorPage { code: page(code)? })),
     entry("GET", "/errors", Access::Public, |_| Ok(Route::ErrorIndex)),
@@ -198,7 +215,7 @@ pub fn route(method: &str, path: &str) -> Result<Route, Problem> {
     let (first, names) = here().next().ok_or_else(not_found)?;
     (first.build)(names)?;
     let wanted = if method == "HEAD" { "GET" } else { method };
-    if let Some((entry, names)) = here().find(|(entry, _)| entry.method == wanted) {
+    if let Some((entry, names)) = here().find(|(entry, _)| [wanted, "*"].contains(&entry.method)) {
         return (entry.build)(names);
     }
     let internal = first.access == Access::Ticket;
@@ -229,20 +246,27 @@ pub fn hook_of(path: &str) -> Option<Route> {
 
 /// The segments that `{…}` stand for, empty where the pattern has none; `None` if the path is another.
 fn segments<'a>(pattern: &str, path: &'a str) -> Option<[&'a str; 2]> {
-    let mut wanted = pattern.split('/');
-    let mut given = path.split('/');
+    let mut left = Some(path);
     let mut found = [""; 2];
     let mut free = found.iter_mut();
-    loop {
-        match (wanted.next(), given.next()) {
-            (None, None) => return Some(found),
-            (Some(want), Some(got)) if want.starts_with('{') && !got.is_empty() => {
-                *free.next()? = got;
-            }
-            (Some(want), Some(got)) if want == got => {}
-            _ => return None,
+    for want in pattern.split('/') {
+        let all = left?;
+        if want.ends_with("*}") {
+            *free.next()? = all;
+            return Some(found);
         }
+        let (got, rest) = match all.split_once('/') {
+            Some((got, rest)) => (got, Some(rest)),
+            None => (all, None),
+        };
+        if want.starts_with('{') && !got.is_empty() {
+            *free.next()? = got;
+        } else if want != got {
+            return None;
+        }
+        left = rest;
     }
+    left.is_none().then_some(found)
 }
 
 fn not_found() -> Problem {
@@ -256,6 +280,12 @@ fn named(name: &str) -> Result<String, Problem> {
     is_route_name(name)
         .then(|| name.to_owned())
         .ok_or_else(not_found)
+}
+
+fn proxied(name: &str, tail: String) -> Result<Route, Problem> {
+    let name = named(name)?;
+    check_tail(&tail)?;
+    Ok(Route::Proxy { name, tail })
 }
 
 fn task(id: &str) -> Result<TaskId, Problem> {

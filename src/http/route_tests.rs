@@ -14,8 +14,16 @@ fn sample(pattern: &str) -> String {
         .replace("{tenant}", "acme")
         .replace("/signals/{name}", "/signals/Approval.2")
         .replace("{name}", "order-sync_2")
+        .replace("{path*}", "charges//1")
         .replace("{id}", &id().to_string())
         .replace("{code}", "key_reused")
+}
+
+fn proxy(tail: &str) -> Route {
+    Route::Proxy {
+        name: "order-sync_2".into(),
+        tail: tail.into(),
+    }
 }
 
 fn status(method: &str, path: &str) -> (u16, Option<String>) {
@@ -89,6 +97,8 @@ fn every_entry_is_reached() {
                 name: "order-sync_2".into(),
             },
         ),
+        ("*", "/proxy/order-sync_2", proxy("")),
+        ("*", "/proxy/order-sync_2/charges//1", proxy("/charges//1")),
         ("GET", "/v1/tasks", Route::ListTasks),
         (
             "GET",
@@ -128,6 +138,13 @@ fn every_entry_is_reached() {
             &format!("/v1/tasks/{}/undo", id()),
             Route::UndoTask { id: id() },
         ),
+        (
+            "POST",
+            "/v1/sources/github/explain",
+            Route::Explain {
+                source: "github".into(),
+            },
+        ),
         ("GET", "/healthz", Route::Health),
     ];
     let want = want.into_iter().chain(pages());
@@ -161,7 +178,9 @@ fn only_hooks_health_and_pages_are_open() {
             "/lab/faults" | "/lab/counters" if entry.method == "GET" => Access::Public,
             "/hooks/{source}" | "/hooks/{source}/{tenant}" => Access::Signature,
             "/internal/continue" => Access::Ticket,
-            "/v1/functions/{name}" => Access::Token(Scope::Invoke),
+            "/v1/functions/{name}" | "/proxy/{name}" | "/proxy/{name}/{path*}" => {
+                Access::Token(Scope::Invoke)
+            }
             "/v1/tasks" | "/v1/tasks/{id}/journal" => Access::Token(Scope::Read),
             "/v1/tasks/{id}/signals/{name}" => Access::TokenOrOneTime(Scope::Operate),
             "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
@@ -331,6 +350,43 @@ fn patterns_are_compared_segment_by_segment() {
     assert_eq!(segments("/a", "/a"), Some(["", ""]));
     assert_eq!(segments("/{a}/b/{c}", "/x/b/y"), Some(["x", "y"]));
     assert_eq!(segments("/{a}/b/{c}", "/x/b/"), None);
+}
+
+#[test]
+fn whatever_follows_a_gateway_is_its_own() {
+    let tail = |path: &str| match route("PATCH", path) {
+        Ok(Route::Proxy { name, tail }) if name == "a" => Ok(tail),
+        Ok(other) => panic!("{path} gave {other:?}"),
+        Err(problem) => Err(problem.code.status()),
+    };
+    for path in [
+        "",
+        "/",
+        "//",
+        "/x",
+        "/x/",
+        "/%2F",
+        "/x%20y;z",
+        "/v1/tasks",
+        "/a..b",
+    ] {
+        assert_eq!(tail(&format!("/proxy/a{path}")).as_deref(), Ok(path));
+    }
+    for path in ["/..", "/%2e%2E/x", "/x/.", "/..%2f", "/\\"] {
+        assert_eq!(tail(&format!("/proxy/a{path}")), Err(400), "{path}");
+    }
+    for path in [
+        "/proxy",
+        "/proxy/",
+        "/proxy//x",
+        "/proxy/A",
+        "/proxy/%61",
+        "/proxy/../x",
+    ] {
+        assert_eq!(tail(path), Err(404), "{path}");
+    }
+    assert_eq!(segments("/{a*}", "/x/y"), Some(["x/y", ""]));
+    assert_eq!(segments("/a/{b*}", "/a"), None);
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub struct Item {
 pub fn items(split: &Split, document: &Document<'_>) -> Result<Option<Vec<Item>>, Problem> {
     let unreadable =
         |fault: DocumentFault| Problem::new(Code::InputInvalid, format!("Body: {fault}."));
-    let Some(Value::Array(list)) = document.find(&split.items).map_err(unreadable)? else {
+    let Some(Value::Array(list)) = document.find(&split.list).map_err(unreadable)? else {
         return Ok(None);
     };
     if list.len() > MAX_SPLIT_ITEMS {

@@ -1,6 +1,6 @@
 //! The Worker that this repository deploys: its configuration and the two event handlers.
 
-use super::{App, SOURCES, scheduled_tick, serve, variable};
+use super::{App, GATEWAYS, SOURCES, scheduled_tick, serve, variable};
 use crate::config::{Builder, ConfigProblem, Source};
 use crate::function::Function;
 use crate::functions;
@@ -20,11 +20,16 @@ fn configuration(env: &Env) -> std::result::Result<App, Vec<ConfigProblem>> {
                 .runs("github-event"),
         )
         .source(Source::generic("inbox").runs("inbox"))
-        .declared(variable(env, SOURCES).as_ref());
+        .declared(variable(env, SOURCES).as_ref())
+        .declared_gateways(variable(env, GATEWAYS).as_ref());
     #[cfg(feature = "lab")]
     let builder = super::lab::sources()
         .into_iter()
         .fold(builder, Builder::source);
+    #[cfg(feature = "lab")]
+    let builder = super::lab::gateways(env)
+        .into_iter()
+        .fold(builder, Builder::gateway);
     builder.build()
 }
 

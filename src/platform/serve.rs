@@ -21,7 +21,8 @@ pub async fn serve(
     let started_ms = clock::now_ms();
     let (path, target) = wire::target(&request)?;
     let exchange = Exchange {
-        method: request.method().to_string(),
+        // The library takes a method that it does not know for GET.
+        method: request.inner().method(),
         path,
         target,
         headers: wire::headers(&request),
@@ -31,7 +32,8 @@ pub async fn serve(
         started_ms,
     };
     let edge: Edge = Rc::new(PlatformEdge::new(env, Waits::Request(ctx)));
-    let mut body = wire::Incoming(&mut request);
+    let mut body = wire::Incoming::of(&mut request);
     let answer = runtime::serve(&edge, &exchange, &mut body, app).await;
-    wire::response(answer, exchange.method == "HEAD")
+    let passed = body.passed();
+    wire::response(answer, exchange.method == "HEAD", passed)
 }

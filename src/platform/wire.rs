@@ -1,33 +1,67 @@
 //! Requests and responses of the platform as this crate's values, and back.
 
+use super::outbound;
+use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::runtime::{Body, BodyFault};
 use crate::types::{Answer, Headers};
 use futures::StreamExt as _;
 use futures::future::LocalBoxFuture;
-use worker::{Request, Response, ResponseBuilder};
+use wasm_bindgen::JsValue;
+use worker::{Error, Request, Response, ResponseBody, ResponseBuilder};
 
 /// The fields of a request.
 pub(super) fn headers(request: &Request) -> Headers {
     request.headers().entries().collect()
 }
 
-/// Path and query as they were sent.
+/// Path and query as they were sent: a parser would resolve dot segments, so that one address had many
+/// spellings.
 pub(super) fn target(request: &Request) -> worker::Result<(String, String)> {
-    let url = request.url()?;
-    let path = url.path().to_owned();
-    let target = match url.query() {
-        Some(query) => format!("{path}?{query}"),
-        None => path.clone(),
+    let url = request.inner().url();
+    let (_, rest) = url
+        .split_once("://")
+        .ok_or_else(|| Error::RustError("an address without a scheme".into()))?;
+    let start = rest.find(['/', '?']).unwrap_or(rest.len());
+    let target = match &rest[start..] {
+        target if target.starts_with('/') => target.to_owned(),
+        query => format!("/{query}"),
     };
+    let path = target.split('?').next().unwrap_or_default().to_owned();
     Ok((path, target))
 }
 
 /// The body of a request that has come in.
-pub(super) struct Incoming<'a>(pub(super) &'a mut Request);
+pub(super) struct Incoming<'a> {
+    request: &'a mut Request,
+    passed: Option<ResponseBody>,
+}
+
+impl<'a> Incoming<'a> {
+    pub(super) fn of(request: &'a mut Request) -> Self {
+        Self {
+            request,
+            passed: None,
+        }
+    }
+
+    /// The body of a response that stands for the answer's own.
+    pub(super) fn passed(self) -> Option<ResponseBody> {
+        self.passed
+    }
+}
 
 impl Body for Incoming<'_> {
     fn read(&mut self, limit_bytes: usize) -> LocalBoxFuture<'_, Result<Vec<u8>, BodyFault>> {
-        Box::pin(body(self.0, limit_bytes))
+        Box::pin(body(self.request, limit_bytes))
+    }
+
+    fn pass(&mut self, request: OutRequest) -> LocalBoxFuture<'_, Result<OutResponse, FetchError>> {
+        let body = self.request.inner().body().map(JsValue::from);
+        Box::pin(async move {
+            let (head, body) = outbound::pass(&request, body).await?;
+            self.passed = Some(body);
+            Ok(head)
+        })
     }
 }
 
@@ -48,8 +82,12 @@ async fn body(request: &mut Request, limit_bytes: usize) -> Result<Vec<u8>, Body
     Ok(body)
 }
 
-/// An answer for the platform to send.
-pub(super) fn response(answer: Answer, without_body: bool) -> worker::Result<Response> {
+/// An answer for the platform to send, with the body that was passed through, if one was.
+pub(super) fn response(
+    answer: Answer,
+    without_body: bool,
+    passed: Option<ResponseBody>,
+) -> worker::Result<Response> {
     let fields = worker::Headers::new();
     for (name, value) in answer.headers.iter() {
         fields.append(name, value)?;
@@ -62,5 +100,8 @@ pub(super) fn response(answer: Answer, without_body: bool) -> worker::Result<Res
     if bodiless || without_body {
         return Ok(builder.empty());
     }
-    Ok(builder.fixed(answer.body))
+    Ok(match passed {
+        Some(body) => builder.body(body),
+        None => builder.fixed(answer.body),
+    })
 }

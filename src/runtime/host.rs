@@ -161,6 +161,10 @@ impl Host for EdgeHost {
         seal::signal_token(&secret, self.task_id, name, n)
     }
 
+    fn secret(&self, name: &str) -> Option<String> {
+        (name != TOKEN).then(|| self.edge.secret(name)).flatten()
+    }
+
     fn fit(&self, answer: Answer) -> Result<Answer, Failure> {
         headers::fit(answer).map_err(|why| Failure::terminal("answer_invalid", why))
     }

@@ -206,7 +206,7 @@ async fn called(
     Ok(carried.answer)
 }
 
-async fn deliver(
+pub(super) async fn deliver(
     admitted: Admitted,
     own_wait_ms: Option<u64>,
     exchange: &Exchange,

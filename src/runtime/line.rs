@@ -25,6 +25,8 @@ pub(super) enum Met {
     Joined,
     /// Each item of it has a task of its own.
     Split,
+    /// It was passed through to a gateway's origin: no task.
+    Passed,
 }
 
 /// The line while it is being written.
@@ -92,7 +94,8 @@ impl Line {
         put("status", status.into());
         match result {
             Ok(answer) => {
-                put("code", code_of(answer).into());
+                let own = self.met != Met::Passed;
+                put("code", own.then(|| code_of(answer)).flatten().into());
                 put("task_id", answer.headers.get("onceward-task-id").into());
             }
             Err(problem) => {
@@ -120,6 +123,7 @@ impl Line {
         match self.met {
             Met::Handshake => "handshake",
             Met::Split => "split",
+            Met::Passed => "passed",
             _ if replayed => "replayed",
             Met::Began if answer.status == 202 => "accepted",
             Met::Began => "ran",
@@ -203,6 +207,7 @@ mod tests {
             (Met::Joined, replay, "replayed"),
             (Met::Handshake, plain(200), "handshake"),
             (Met::Split, plain(202), "split"),
+            (Met::Passed, plain(404), "passed"),
             (Met::Refused, plain(503), "refused"),
         ] {
             let got = shown(&line(met), &exchange(&[]), &Ok(answer));

@@ -1,8 +1,9 @@
 //! Every request: its route, its checks in order, its answer.
 
 use super::ports::{Edge, Level};
-use super::{App, api, ingress, steer};
+use super::{App, api, explain, gateway, ingress, steer};
 use crate::config::ConfigProblem;
+use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::admit;
 use crate::http::auth::{Scope, Tokens};
 use crate::http::code::Code;
@@ -61,6 +62,10 @@ pub enum BodyFault {
 pub trait Body {
     /// Reads it, up to the limit.
     fn read(&mut self, limit_bytes: usize) -> LocalBoxFuture<'_, Result<Vec<u8>, BodyFault>>;
+    /// Sends a request on with this body, as it comes in. A platform that can keeps the body of the
+    /// response, to hand it out behind the answer as it comes in: then it is empty here, and the answer to
+    /// the request is to be of this status. Dropping the future aborts the request.
+    fn pass(&mut self, request: OutRequest) -> LocalBoxFuture<'_, Result<OutResponse, FetchError>>;
 }
 
 /// Which route a request means.
@@ -166,7 +171,11 @@ async fn answer(
             ingress::hook(&source, Some(&tenant), exchange, body, edge, app).await
         }
         Route::Call { name } => ingress::call(&name, exchange, body, edge, app).await,
+        Route::Proxy { name, tail } => {
+            gateway::proxy(&name, &tail, exchange, body, edge, app).await
+        }
         Route::Continue => ingress::go_on(exchange, body, edge, app).await,
+        Route::Explain { source } => explain::explain(&source, body, edge, app).await,
         Route::Health => Ok(Answer::json(200, &json!({"status": "ok"}))),
         Route::Policies => Ok(policy::document(app)),
         Route::PolicyIndex => {
@@ -203,6 +212,7 @@ fn scope(route: &Route) -> Option<Scope> {
         Route::ForgetTask { .. }
         | Route::CancelTask { .. }
         | Route::RetryTask { .. }
+        | Route::Explain { .. }
         | Route::UndoTask { .. } => Some(Scope::Operate),
         #[cfg(feature = "lab")]
         Route::SetFaults => Some(Scope::Operate),
@@ -211,6 +221,7 @@ fn scope(route: &Route) -> Option<Scope> {
         Route::Hook { .. }
         | Route::TenantHook { .. }
         | Route::Call { .. }
+        | Route::Proxy { .. }
         | Route::Signal { .. }
         | Route::Continue
         | Route::Health

@@ -213,7 +213,7 @@ impl Policy {
             ("lease in ms (at least respond_within + slice_cut + 1000)", self.lease_ms, least_lease, limits::MAX_LEASE_MS),
             ("retention.succeeded in ms", self.retention_succeeded_ms, 1, limits::MAX_RETENTION_MS),
             ("retention.failed in ms", self.retention_failed_ms, 1, limits::MAX_RETENTION_MS),
-            ("after_expiry.gone in ms", tombstone_ms, 1, limits::MAX_RETENTION_MS),
+            ("retention.gone in ms", tombstone_ms, 1, limits::MAX_RETENTION_MS),
         ];
         let wrong = ranges
             .into_iter()

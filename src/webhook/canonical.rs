@@ -3,7 +3,8 @@
 //! It goes beyond the standard in one point. RFC 8785 makes a double of every number, so that two
 //! different 64-bit ids can become one. Here an integer, or a fraction of more than 17 significant digits,
 //! keeps its exact value where the double's text has another one: `9007199254740993` is not
-//! `9007199254740992`. Numbers that a double holds are written as the standard says.
+//! `9007199254740992`. So does a number that is too large or too small for a double. All others are
+//! written as the standard says.
 
 use super::pointer::{Pointer, index};
 use serde_json::{Number, Value};
@@ -180,7 +181,8 @@ fn number_text(number: &Number) -> String {
     }
     let mut buffer = ryu_js::Buffer::new();
     let standard = buffer.format_finite(double);
-    let coarse = !decimal.is_whole() && decimal.digits.len() <= DOUBLE_DIGITS;
+    // What is not nothing is not written as nothing.
+    let coarse = !decimal.is_whole() && decimal.digits.len() <= DOUBLE_DIGITS && double != 0.0;
     let same = || Decimal::read(standard).is_some_and(|value| value.is_same(&decimal));
     if coarse || same() {
         return standard.to_owned();

@@ -25,6 +25,16 @@ pub(super) fn find(rules: &[KeyRule], from: &KeySource<'_>) -> Result<Option<Par
     Ok(Some(Part::Joined(joined(&found))))
 }
 
+/// Joins what all rules find; nothing if one of them finds nothing.
+pub(super) fn find_whole(
+    rules: &[KeyRule],
+    from: &KeySource<'_>,
+) -> Result<Option<Part>, KeyProblem> {
+    let found: Result<Option<Vec<Part>>, KeyProblem> =
+        rules.iter().map(|rule| rule.find(from)).collect();
+    Ok(found?.map(|found| Part::Joined(joined(&found))))
+}
+
 /// A JSON array of texts and numbers, without white space, in visible ASCII: no two lists of parts give
 /// the same text.
 fn joined(parts: &[Part]) -> String {

@@ -53,6 +53,9 @@ pub enum KeyRule {
     SignedBytes,
     /// All of these together.
     All(Vec<KeyRule>),
+    /// All of these together, or nothing: where one is missing, the next rule is asked. For senders
+    /// whose signature holds and whose events differ in what they say.
+    Whole(Vec<KeyRule>),
 }
 
 impl KeyRule {
@@ -62,7 +65,9 @@ impl KeyRule {
             Self::IdempotencyKey | Self::IdempotencyKeyStrict => vec![IDEMPOTENCY_KEY.to_owned()],
             Self::Header(name) => vec![name.to_ascii_lowercase()],
             Self::Query(_) | Self::Body(_) | Self::SignedBytes => Vec::new(),
-            Self::All(parts) => parts.iter().flat_map(Self::header_names).collect(),
+            Self::All(parts) | Self::Whole(parts) => {
+                parts.iter().flat_map(Self::header_names).collect()
+            }
         }
     }
 
@@ -70,7 +75,7 @@ impl KeyRule {
     pub fn reads_body(&self) -> bool {
         match self {
             Self::Body(_) => true,
-            Self::All(parts) => parts.iter().any(Self::reads_body),
+            Self::All(parts) | Self::Whole(parts) => parts.iter().any(Self::reads_body),
             Self::IdempotencyKey
             | Self::IdempotencyKeyStrict
             | Self::Header(_)
@@ -95,7 +100,7 @@ impl KeyRule {
             Self::Body(pointer) if pointer.tokens().is_empty() => "the body".to_owned(),
             Self::Body(pointer) => format!("{pointer} of the body"),
             Self::SignedBytes => "the signed bytes".to_owned(),
-            Self::All(parts) => {
+            Self::All(parts) | Self::Whole(parts) => {
                 let places: Vec<String> = parts.iter().map(Self::place).collect();
                 places.join(" and ")
             }
@@ -114,6 +119,7 @@ impl KeyRule {
                 .material
                 .map(|hash| Part::Key(format!("{SIGNED}{}", hex(&hash))))),
             Self::All(parts) => return composite::find(parts, from),
+            Self::Whole(parts) => return composite::find_whole(parts, from),
         };
         found.map_err(|why| KeyProblem::Malformed {
             field: self.place(),
@@ -252,8 +258,8 @@ fn field(
 }
 
 fn parameter(target: &str, name: &str) -> Result<Option<Part>, &'static str> {
+    let target = target.split('#').next().unwrap_or("");
     let query = target.split_once('?').map_or("", |(_, query)| query);
-    let query = query.split('#').next().unwrap_or("");
     let mut values = form_urlencoded::parse(query.as_bytes())
         .filter(|(n, _)| n == name)
         .map(|(_, value)| value);

@@ -43,7 +43,8 @@ pub struct Pack {
     pub retry_plan_ms: u64,
     /// The header fields that the function sees, in lower case.
     pub keep: Vec<String>,
-    /// How soon it wants an answer, in milliseconds, where that is less than our own limit.
+    /// How long a delivery may wait for the function's own answer, in milliseconds: about a second less
+    /// than the provider waits, where that is short. `None`: as long as the function says.
     pub respond_within_ms: Option<u64>,
     /// What its secret is called in the configuration.
     pub secret_name: &'static str,
@@ -64,7 +65,7 @@ pub enum EventRule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// Where the list is; the empty pointer is the whole body.
-    pub items: Pointer,
+    pub list: Pointer,
     /// Where the key is, within an item.
     pub key: Pointer,
 }

@@ -45,6 +45,8 @@ pub enum KeyForm {
     Whsec,
     /// The same, or a public key: `whpk_` and base64.
     WhsecOrWhpk,
+    /// `whsec_` and base64, or any other text, which is a token to be compared: GitLab has both.
+    WhsecOrToken,
     /// An Ed25519 public key of 64 hex digits.
     Ed25519Hex,
     /// An Ed25519 public key of 32 bytes in base64.
@@ -58,6 +60,8 @@ pub enum KeyForm {
 pub(crate) enum KeyKind {
     /// Known to both sides: HMAC, or compared as it is.
     Shared,
+    /// Known to both sides and only to be compared.
+    Token,
     /// A public key of Ed25519, 32 bytes.
     Ed25519,
     /// A public key on P-256, as DER `SubjectPublicKeyInfo`.
@@ -121,6 +125,12 @@ impl Secret {
         if trimmed.len() != text.len() {
             return Err(SecretFault::Padded);
         }
+        if form != KeyForm::Text && text.starts_with("whsk_") {
+            return Err(SecretFault::PrivateKey);
+        }
+        if form != KeyForm::Text && text.starts_with("-----") {
+            return Err(SecretFault::Pem);
+        }
         match form {
             KeyForm::Text => Ok(Self::shared(text.as_bytes().to_vec())),
             KeyForm::Base64 => base64(text, 0).map(Self::shared),
@@ -130,6 +140,11 @@ impl Secret {
                 Some(rest) => ed25519(&base64(rest, "whpk_".len())?),
                 None => whsec(text),
             },
+            KeyForm::WhsecOrToken if text.starts_with("whsec_") => whsec(text),
+            KeyForm::WhsecOrToken => Ok(Self {
+                bytes: text.as_bytes().to_vec(),
+                kind: KeyKind::Token,
+            }),
             KeyForm::Ed25519Hex => ed25519(&hex(text)?),
             KeyForm::Ed25519Base64 => ed25519(&base64(text, 0)?),
             KeyForm::SpkiBase64 => p256(text),
@@ -178,7 +193,6 @@ fn whsec(text: &str) -> Result<Secret, SecretFault> {
         ("v1,", SecretFault::VersionPasted),
         ("v1a,", SecretFault::VersionPasted),
         ("whpk_", SecretFault::PublicKey),
-        ("whsk_", SecretFault::PrivateKey),
     ] {
         if text.starts_with(prefix) {
             return Err(fault);
@@ -218,9 +232,6 @@ fn ed25519(bytes: &[u8]) -> Result<Secret, SecretFault> {
 }
 
 fn p256(text: &str) -> Result<Secret, SecretFault> {
-    if text.starts_with("-----") {
-        return Err(SecretFault::Pem);
-    }
     let bytes = base64(text, 0)?;
     p256::PublicKey::from_public_key_der(&bytes).map_err(|_| SecretFault::NotAKey)?;
     Ok(Secret {

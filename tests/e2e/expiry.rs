@@ -242,3 +242,33 @@ fn a_key_is_new_although_d1_cannot_be_told() {
         check(row.state == "forgotten", || format!("{row:?}"))
     });
 }
+
+/// I-15: for a time an expired key is gone, and then it is new.
+#[test]
+fn an_expired_key_can_be_refused_for_a_time() {
+    let sink = Sink::start();
+    for mode in Mode::BOTH {
+        let target = format!("/used-up?{mode:?}");
+        let retention = json!({ "succeeded": "1s", "failed": "1s", "gone": "4s" });
+        let body = program([call("run", sink.url(&target))]).set("retention", retention);
+        let key = fresh("used-up");
+        let first = mode.deliver(shared(), &key, &body).expect(200);
+        let (id, expires) = (first.task_id(), first.expires_ms());
+        let refused = eventually(|| {
+            let answer = mode.deliver(shared(), &key, &body);
+            check(answer.status == 410, || answer.shown())?;
+            Ok(answer)
+        });
+        assert!(unix_ms() >= expires);
+        let refused = refused.expect_problem(410, "key_expired");
+        assert_eq!(refused.task_id(), id);
+        assert_eq!(sink.count(&target), 1);
+        let again = eventually(|| {
+            let answer = mode.deliver(shared(), &key, &body);
+            check(answer.status == 200, || answer.shown())?;
+            Ok(answer)
+        });
+        assert!(!again.is_replay() && unix_ms() >= expires + 4_000);
+        assert_eq!(sink.count(&target), 2);
+    }
+}

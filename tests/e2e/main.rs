@@ -25,6 +25,8 @@ mod deletion;
 mod durable_kills;
 mod expiry;
 mod family;
+mod gateway;
+mod gateway_through;
 mod keys;
 mod listing;
 mod long_steps;

@@ -21,7 +21,9 @@ fn another_body_under_the_same_key_is_refused_and_changes_nothing() {
         for _ in 0..3 {
             let refused = mode.deliver(shared(), &key, &other_body);
             assert_eq!(refused.task_id(), first.task_id());
-            refused.expect_problem(422, "key_reused");
+            let told = refused.expect_problem(422, "key_reused").json();
+            assert_eq!(told["errors"][0]["pointer"], "/steps", "{told}");
+            assert_eq!(told["errors"].as_array().map(Vec::len), Some(1), "{told}");
         }
         let again = mode.deliver(shared(), &key, &first_body).expect(200);
         assert!(again.is_replay());
@@ -61,7 +63,9 @@ fn another_query_under_the_same_key_is_refused() {
         shared().send(&Request::post(&target).key(&key).json(&program([])))
     };
     with("?a=1").expect(200);
-    with("?a=2").expect_problem(422, "key_reused");
+    let told = with("?a=2").expect_problem(422, "key_reused").json();
+    let detail = told["detail"].as_str().expect("text");
+    assert!(detail.contains("another address"), "{detail}");
     with("").expect_problem(422, "key_reused");
     assert!(with("?a=1").expect(200).is_replay());
 }

@@ -5,7 +5,6 @@ use crate::support::{Answer, SECRET, TOKEN, root};
 use onceward::http::code::Code;
 use onceward::http::route::{Route, route};
 use std::collections::BTreeSet;
-use url::Url;
 
 /// What no answer may hold: secrets, and where or how the code was built.
 const INSIDE: [&str; 10] = [
@@ -118,7 +117,17 @@ fn declared(route: &Route) -> Declared {
         Route::CancelTask { .. } | Route::RetryTask { .. } | Route::UndoTask { .. } => {
             of(&[200, 202], STEERED)
         }
-        Route::Continue => of(&[], &[Code::NotFound]),
+        // No gateway is configured here.
+        Route::Explain { .. } => of(
+            &[200],
+            &[
+                Code::InputInvalid,
+                Code::Unauthorized,
+                Code::NotFound,
+                Code::BodyTooLarge,
+            ],
+        ),
+        Route::Proxy { .. } | Route::Continue => of(&[], &[Code::NotFound]),
         Route::Preflight { .. } => of(&[204], &[]),
         Route::PolicyPage { .. } => of(&[200], &[Code::NotFound]),
         Route::Health
@@ -181,15 +190,14 @@ fn server(shot: &Shot, answer: &Answer) -> Result<By, String> {
 
 /// The path as the Worker sees it.
 fn path(shot: &Shot) -> Option<String> {
-    let url = Url::parse("http://onceward.test").ok()?.join(&shot.target);
-    // A target that begins with two slashes names no other host.
-    let whole = format!("http://onceward.test{}", shot.target);
-    let url = if shot.target.starts_with('/') {
-        Url::parse(&whole)
+    // As it was sent: nothing is decoded or cleaned, on either side.
+    let whole = if shot.target.starts_with('/') {
+        &shot.target[..]
     } else {
-        url
+        let (_, rest) = shot.target.split_once("://")?;
+        &rest[rest.find(['/', '?', '#'])?..]
     };
-    url.ok().map(|url| url.path().to_owned())
+    whole.split(['?', '#']).next().map(str::to_owned)
 }
 
 /// Whether it is a problem document, and then a whole one; its code.

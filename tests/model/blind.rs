@@ -6,7 +6,7 @@ use onceward::protocol::{
     Debt, Effect, EndsAs, Event, Moment, NEVER_MS, Next, Proof, Reply, State, Task, Ticket,
     Transition, Verdict, Version, WaitFor, handle,
 };
-use onceward::types::Token;
+use onceward::types::{AfterExpiry, Token};
 
 /// The machine, or what is left of it without one guard.
 pub fn handle_as(
@@ -104,6 +104,7 @@ fn hide(mutant: Mutant, task: &mut Task, event: &mut Event, ms: u64) {
             }
         }
         (Mutant::ClockGoesBack, _) => task.seen_ms = 0,
+        (Mutant::UsedUpIsNew, _) => task.policy.after_expiry = AfterExpiry::New,
         (Mutant::LateSuspension, Event::Suspend(_)) => {
             if let Some(lease) = &mut task.lease {
                 lease.ends_ms = lease.ends_ms.max(ms + 1);

@@ -6,6 +6,7 @@ use crate::object::{Setting, Waits};
 use crate::sights::Sights;
 use crate::world::{Left, Pace};
 use onceward::limits;
+use onceward::types::Keeps;
 
 /// `wide`: what `make model` searches.
 pub fn bounds(
@@ -23,6 +24,7 @@ pub fn bounds(
             waits: Waits::No,
             d1: false,
             parent: false,
+            keeps: Keeps::All,
             sights: sights.clone(),
         },
         only,
@@ -137,6 +139,14 @@ fn ends(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         ticks: 0,
         ..least()
     };
+    let less = Left {
+        same: 2,
+        fatal: 1,
+        stuck: 1,
+        back: more,
+        ticks: 2,
+        ..least()
+    };
     let cancel = Left {
         cancel: 1,
         fail: more,
@@ -159,6 +169,10 @@ fn ends(more: u8, plain: &Bound) -> Vec<(&'static str, Bound)> {
         (
             "deletion, and the key used again",
             with(plain, deletion, |s| s.d1 = true),
+        ),
+        (
+            "less is kept: keys that are free or used up",
+            with(plain, less, |s| (s.keeps, s.undo) = (Keeps::Success, true)),
         ),
         ("cancel", with(plain, cancel, |s| s.undo = true)),
         (

@@ -8,18 +8,30 @@ use onceward::protocol::{
     Parent, Record, Retry, Signal, StepRecord, Suspend, Verdict, Wait, WaitFor, child_signal,
     signal_of,
 };
-use onceward::types::{Answer, Input, Policy, StepId, TaskKey, TaskKind, Token};
+use onceward::types::{
+    AfterExpiry, Answer, Input, Keeps, Policy, StepId, TaskKey, TaskKind, Token,
+};
 
 /// Hops behind a task that its parent begins: near the end of a chain.
 pub const PARENT_HOP: u32 = 7;
 
-pub fn policy(pace: Pace) -> Policy {
+/// For one step of the clock after its expiry.
+const USED_UP: AfterExpiry = AfterExpiry::Gone { tombstone_ms: TICK };
+
+pub fn policy(pace: Pace, keeps: Keeps) -> Policy {
+    let usual = Policy::default();
+    let after_expiry = match keeps {
+        Keeps::All => usual.after_expiry,
+        Keeps::Below500 | Keeps::Success => USED_UP,
+    };
     Policy {
+        keeps,
+        after_expiry,
         max_attempts: MAX_ATTEMPTS,
         lease_ms: pace.lease_ms(),
         retention_succeeded_ms: TICK,
         retention_failed_ms: TICK,
-        ..Policy::default()
+        ..usual
     }
 }
 
@@ -160,7 +172,7 @@ fn begin(world: &World, op: &str, print: u8, setting: &Setting) -> Event {
         op: Token::new(op.to_owned()),
         key: TaskKey::new(TaskKind::Source, "shop", "", "k1"),
         function: "sync".to_owned(),
-        policy: policy(world.pace),
+        policy: policy(world.pace, setting.keeps),
         fingerprint: Some(format!("print-{print}")),
         parts: Vec::new(),
         input: Input::default(),

@@ -196,6 +196,7 @@ impl Model for Bound {
             m::EFFECT,
             m::SLEPT,
             m::ANSWER,
+            m::USED_UP,
             m::LIVING,
             m::ATTEMPTS,
             m::SIGNAL,

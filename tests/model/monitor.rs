@@ -8,7 +8,7 @@ use onceward::protocol::{
     Effect, EndsAs, Event, Kind, Next, Outcome, Proof, Reply, State, StepRecord, Task, Transition,
     Verdict, Version, WaitFor, Waiting,
 };
-use onceward::types::FailureKind;
+use onceward::types::{AfterExpiry, FailureKind};
 
 pub const LEASE: &str = "G1 one valid lease";
 pub const TICKET: &str = "G1 a ticket is claimed once";
@@ -24,6 +24,7 @@ pub const STEERED: &str = "G2 an operation is carried out once";
 pub const EFFECT: &str = "G3 no effect after its record";
 pub const SLEPT: &str = "G3 no step before its sleep is over";
 pub const ANSWER: &str = "G5 another body gets no answer";
+pub const USED_UP: &str = "G5 a used up key begins nothing";
 pub const LIVING: &str = "G7 only the dead are deleted";
 pub const ATTEMPTS: &str = "G9 attempts are bounded";
 pub const SIGNAL: &str = "a signal is taken once";
@@ -36,8 +37,19 @@ pub const PARTLY: &str = "what is not undone is not begun anew";
 /// `ms`: the object's clock, as far as its memory goes.
 pub fn watch(world: &mut World, before: Option<&Task>, event: &Event, out: &Transition, ms: u64) {
     let ms = world.memory.latest.max(ms);
-    if matches!(out.next, Next::Put(_)) {
+    if matches!(out.next, Next::Gone) {
+        if ms < world.memory.used_up {
+            world.broke(USED_UP);
+        }
+        world.memory.used_up = 0;
+    }
+    if let Next::Put(task) = &out.next {
         world.memory.latest = ms;
+        if let (true, AfterExpiry::Gone { tombstone_ms }) =
+            (task.has_ended(), task.policy.after_expiry)
+        {
+            world.memory.used_up = task.expires_ms.unwrap_or(0) + tombstone_ms;
+        }
     }
     turns(world, before, event, out, ms);
     claims(world, before, event, out, ms);
@@ -301,8 +313,10 @@ fn finals(world: &mut World, before: Option<&Task>, event: &Event, out: &Transit
         _ if matches!(event, Event::Delete) => true,
         _ if is_success(old) => is_success(new) && old.answer == new.answer,
         State::Failed { resumable: false } => {
-            let retried = matches!(event, Event::Retry(_)) && is_anew(before, new);
-            retried || (same && old.state == new.state)
+            let anew = is_anew(before, new);
+            let retried = matches!(event, Event::Retry(_)) && anew;
+            let freed = matches!(event, Event::Begin(_)) && anew && !old.policy.keeps.keeps(500);
+            retried || freed || (same && old.state == new.state)
         }
         State::Cancelled => same && old.state == new.state,
         _ => true,
@@ -349,8 +363,27 @@ fn deliveries(world: &mut World, before: Option<&Task>, event: &Event, out: &Tra
         if deleted || expired {
             memory.steer_op.clear();
         }
-    } else if print != world.memory.print && !matches!(out.reply, Reply::KeyReused { .. }) {
+    } else if print != world.memory.print
+        && !matches!(out.reply, Reply::KeyReused { .. } | Reply::Expired)
+    {
         world.broke(ANSWER);
+    }
+    used_up(world, before, out, ms);
+}
+
+/// A key that is used up begins nothing, whether or not anything of its task is left; and only then.
+fn used_up(world: &mut World, before: Option<&Task>, out: &Transition, ms: u64) {
+    let ends = before.filter(|t| t.has_ended()).and_then(|t| t.expires_ms);
+    let alive = before.is_some() && ends.is_none_or(|at| ms < at);
+    let left = before.is_none_or(|t| t.has_ended() || matches!(t.state, State::Forgotten));
+    let is = left && !alive && ms < world.memory.used_up;
+    let refused = matches!(out.reply, Reply::Expired);
+    let begun = before.is_none() || matches!(&out.next, Next::Put(task) if is_anew(before, task));
+    if (is && begun) || (refused && !is) {
+        world.broke(USED_UP);
+    }
+    if let (true, Next::Put(_)) = (begun, &out.next) {
+        world.memory.used_up = 0;
     }
 }
 

@@ -42,6 +42,7 @@ mutants! {
     FinalIsRevived: "a success taken for final", "old slices", m::FINAL;
     BeginUnknown: "`op` of a delivery known", "attempts", m::DELIVERY;
     AnyBody: "fingerprints compared", "slices", m::ANSWER;
+    UsedUpIsNew: "an expired key refused for its time", "less is kept", m::USED_UP;
     NoAttempts: "lost leases counted", "attempts", m::ATTEMPTS;
     SuspendTakesBack: "progress asked for before a claim is taken back", "attempts", m::ATTEMPTS;
     // What goes on by itself.

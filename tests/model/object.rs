@@ -10,6 +10,7 @@ use crate::world::{Message, Pay, Row, Wire, World, lease_token, ticket_token};
 use onceward::protocol::{
     Debt, Effect, Event, Fresh, Moment, Next, Reply, StepRecord, Version, next_due_ms,
 };
+use onceward::types::Keeps;
 
 /// What the function does between its two steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct Setting {
     pub d1: bool,
     /// Another task has begun this one, and waits for its end.
     pub parent: bool,
+    /// Which answers are kept. Unless all are, a key is used up for a time after its task.
+    pub keeps: Keeps,
     pub sights: Sights,
 }
 

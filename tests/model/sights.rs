@@ -66,6 +66,8 @@ sights![
     GoesOnAfterChange,
     Abandoned,
     SlowClock,
+    KeyFreed,
+    UsedUpRefused,
 ];
 
 /// What has been met so far, by all threads.
@@ -177,6 +179,9 @@ impl Sights {
                 if failed {
                     self.saw(Sight::Resumed);
                 }
+                if before.is_some_and(Task::is_free) {
+                    self.saw(Sight::KeyFreed);
+                }
             }
             (Reply::Stands(at), Event::Begin(_)) if at.answer.is_some() => {
                 self.saw(Sight::StoredAnswer);
@@ -185,6 +190,7 @@ impl Sights {
                 }
             }
             (Reply::KeyReused { .. }, _) => self.saw(Sight::OtherBodyRefused),
+            (Reply::Expired, _) => self.saw(Sight::UsedUpRefused),
             (Reply::Stale(_), _) => self.stale(before, event),
             (Reply::Recorded { stop: true, .. }, _) => self.saw(Sight::LateReportTaken),
             (Reply::Recorded { .. }, Event::Record(r))

@@ -267,6 +267,8 @@ pub struct Memory {
     pub gone: Option<Version>,
     /// The latest time at which the object has written.
     pub latest: u64,
+    /// Until then the key is used up, if the task has ended.
+    pub used_up: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 #![cfg(feature = "entry")]
 
 use super::lab_check::{accepts_all, call, check, refuses, refuses_all, step};
-use onceward::function::History;
+use onceward::function::{AfterExpiry, History, Keeps};
 
 fn config(fields: &str) -> String {
     format!(r#"{{"steps": [], "config": {{{fields}}}}}"#)
@@ -361,6 +361,16 @@ fn a_config_is_checked_as_a_policy_is() {
             "duration",
         ),
         (
+            config(r#""retention": {"gone": "0s"}"#),
+            "config.retention.gone",
+            "got 0",
+        ),
+        (
+            config(r#""keeps": "some""#),
+            "config.keeps",
+            "all, below_500 or success",
+        ),
+        (
             config(r#""retention": {"forever": 1}"#),
             "config.retention.forever",
             "unknown field",
@@ -390,6 +400,19 @@ fn a_config_becomes_the_policy_of_the_task() {
     assert_eq!(given.retention_succeeded_ms, 7 * 24 * 3_600_000);
     assert_eq!(given.retention_failed_ms, 30 * 24 * 3_600_000);
     assert_eq!(given.history, History::Full);
+    assert_eq!(given.keeps, Keeps::All);
+    assert_eq!(given.after_expiry, AfterExpiry::New);
+    for (word, want) in [
+        ("all", Keeps::All),
+        ("below_500", Keeps::Below500),
+        ("success", Keeps::Success),
+    ] {
+        let own = format!(r#""keeps": "{word}", "retention": {{"gone": "1h"}}"#);
+        let given = policy(config(&own)).expect("a policy");
+        assert_eq!(given.keeps, want);
+        let tombstone_ms = 3_600_000;
+        assert_eq!(given.after_expiry, AfterExpiry::Gone { tombstone_ms });
+    }
     // The budget follows a cut that is given alone.
     let budget = |cut: &str| {
         let program = config(&format!(r#""slice_cut": "{cut}""#));

@@ -13,6 +13,7 @@ mod driver_faults;
 mod driver_functions;
 #[cfg(feature = "lab")]
 mod fuzz_corpus;
+mod gateway;
 #[path = "../chaos/history/mod.rs"]
 mod history;
 #[cfg(feature = "lab")]
@@ -64,3 +65,5 @@ mod protocol_words;
 mod protocol_world;
 mod sql;
 mod store;
+mod webhook_packs;
+mod webhook_vectors;

@@ -1,7 +1,7 @@
 //! What is kept of a task for later deliveries, and what its key means after that.
 
 use crate::protocol_fixture::{
-    Object, T0, answer, begin, claimed, done, is_unchanged, policy, succeeded, terminal,
+    Object, T0, answer, begin, claimed, done, is_unchanged, policy, succeeded, terminal, token,
 };
 use onceward::protocol::{
     Begin, Effect, Event, Next, NotUndone, Reply, State, Verdict, Version, next_due_ms,
@@ -283,6 +283,37 @@ fn an_operator_makes_a_used_up_key_new() {
         let reply = deliver(&mut object, expires + 40, "op-2", &policy);
         assert!(matches!(reply, Reply::Claimed(_)), "stripped: {stripped}");
     }
+}
+
+/// The hash stays a text of its own, which an object of before compares as ever.
+#[test]
+fn messages_are_read_by_objects_of_before() {
+    let sent = Begin {
+        parts: vec![("/a".to_owned(), "0a1b2c3d".to_owned())],
+        ..begin("op-1")
+    };
+    let mut message = serde_json::to_value(&sent).expect("JSON");
+    assert_eq!(message["fingerprint"], "print-1");
+    assert_eq!(message["parts"][0][0], "/a");
+    let members = message.as_object_mut().expect("an object");
+    members.remove("parts");
+    let old: Begin = serde_json::from_value(message).expect("a message of before");
+    assert!(old.parts.is_empty());
+    let mut object = Object::default();
+    object.at(T0, Event::Begin(Box::new(old)));
+    let other = Begin {
+        fingerprint: Some("print-2".to_owned()),
+        op: token("op-2"),
+        ..sent
+    };
+    let out = object.at(T0 + 1, Event::Begin(Box::new(other)));
+    let unknown = Reply::KeyReused {
+        differs: Vec::new(),
+    };
+    assert_eq!(
+        out.reply, unknown,
+        "what a task of before was made of is not known"
+    );
 }
 
 /// A row of before says nothing of all this, and means what it meant.

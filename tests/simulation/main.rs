@@ -10,6 +10,7 @@ mod d1;
 mod edge;
 mod exec;
 mod figures;
+mod gateway;
 #[path = "../chaos/history/mod.rs"]
 #[allow(dead_code)] // shared with the runs on workerd
 mod history;

@@ -4,11 +4,13 @@
 use crate::chance::{Fate, Fault};
 use crate::history::{Effect, Reply};
 use crate::outside;
-use crate::support::{Settings as _, call, child, child_id, program, repeat, signal, sleep, value};
+use crate::support::{
+    Settings as _, call, child, child_id, fail, program, repeat, signal, sleep, value,
+};
 use crate::workers::{self, Request};
 use crate::world::{TOKEN, World};
 use onceward::types::{Headers, TaskId, TaskKey, TaskKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -309,4 +311,47 @@ fn step_calls(calls: &[Effect], name: &str) -> usize {
         .iter()
         .filter(|call| call.target.ends_with(name))
         .count()
+}
+
+/// A key is refused for some time after its task, and new then.
+pub fn a_key_is_used_up(seed: u64) -> Vec<String> {
+    let body = three().set("retention", json!({"succeeded": "2s", "gone": "20s"}));
+    let mut life = Life::new(seed, |_, _| None, &body);
+    life.delivers(None, 1_500);
+    life.answered(0, 1_000, false);
+    life.passes(2_500);
+    life.delivers(None, 500);
+    let told = life.answers.borrow().get(1).cloned();
+    let code = told.map(|(_, r)| (r.status, String::from_utf8_lossy(&r.body).into_owned()));
+    let refused = code
+        .as_ref()
+        .is_some_and(|(status, body)| *status == 410 && body.contains("key_expired"));
+    life.require(refused, "an expired key is gone", &code);
+    let calls = life.world.outside.calls().len();
+    life.require(calls == 3, "nothing is run for that", &calls);
+    life.passes(25_000);
+    life.delivers(None, 2_000);
+    life.answered(2, 60_000, false);
+    let calls = life.world.outside.calls().len();
+    life.require(calls == 6, "then it is new", &calls);
+    life.wrong
+}
+
+/// A failure that is not kept is run again by the next delivery; one that is kept is not.
+pub fn a_failure_is_not_kept(seed: u64) -> Vec<String> {
+    let lives = [("all", 1), ("success", 2)]
+        .into_iter()
+        .flat_map(|(keeps, runs)| {
+            let body = program([step("a"), fail("terminal")]).set("keeps", keeps);
+            let mut life = Life::new(seed, |_, _| None, &body);
+            life.delivers(None, 2_000);
+            life.delivers(None, 2_000);
+            let calls = life.world.outside.calls().len();
+            life.require(calls == runs, "runs of what failed", &(keeps, calls));
+            let answers = life.answers.borrow().clone();
+            let told: Vec<_> = answers.iter().map(|(_, r)| r.status).collect();
+            life.require(told == [500, 500], "the failure is told", &told);
+            life.wrong
+        });
+    lives.collect()
 }

@@ -267,6 +267,8 @@ fn plain_lives_are_short() {
         plain::a_child_is_cancelled,
         plain::a_family_is_deep,
         plain::a_failure_is_resumed,
+        plain::a_key_is_used_up,
+        plain::a_failure_is_not_kept,
     ];
     for (n, life) in lives.iter().enumerate() {
         for seed in 1..=5 {

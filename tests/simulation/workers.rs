@@ -6,6 +6,7 @@ use crate::exec::{Event, Owner};
 use crate::world::{WORKER_SKEW_MS, World, add};
 use futures::channel::oneshot;
 use futures::future::LocalBoxFuture;
+use onceward::function::{FetchError, OutRequest, OutResponse};
 use onceward::limits;
 use onceward::runtime::{self, Body, BodyFault, CONTINUE_PATH, Continuation, Edge, Exchange};
 use onceward::types::{Answer, Headers};
@@ -20,7 +21,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-struct Bytes(Vec<u8>);
+struct Bytes(Vec<u8>, Edge);
 
 impl Body for Bytes {
     fn read(&mut self, limit_bytes: usize) -> LocalBoxFuture<'_, Result<Vec<u8>, BodyFault>> {
@@ -29,6 +30,15 @@ impl Body for Bytes {
         Box::pin(std::future::ready(
             fits.then_some(body).ok_or(BodyFault::TooLarge),
         ))
+    }
+
+    /// Nothing streams in here: the whole response is there at once.
+    fn pass(
+        &mut self,
+        mut request: OutRequest,
+    ) -> LocalBoxFuture<'_, Result<OutResponse, FetchError>> {
+        request.body = std::mem::take(&mut self.0);
+        self.1.fetch(request)
     }
 }
 
@@ -65,7 +75,7 @@ fn invoke(
     let (done, answer) = oneshot::channel();
     let shared = Rc::clone(world);
     let run = async move {
-        let mut body = Bytes(request.body);
+        let mut body = Bytes(request.body, edge.clone());
         let answer = runtime::serve(&edge, &exchange, &mut body, &shared.app).await;
         let _ = done.send(answer);
     };

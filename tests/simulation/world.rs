@@ -4,8 +4,8 @@ use crate::chance::{Fate, Fault, Odds};
 use crate::d1::Database;
 use crate::exec::{Event, Exec, Job, Owner};
 use crate::objects::Shelf;
-use crate::outside::Outside;
-use onceward::config::{Builder, Source};
+use crate::outside::{self, Outside};
+use onceward::config::{Builder, Gateway, Source};
 use onceward::function::Function;
 use onceward::protocol::State;
 use onceward::runtime::App;
@@ -95,6 +95,8 @@ fn app() -> Result<App, Vec<onceward::config::ConfigProblem>> {
     functions
         .fold(Builder::<Function>::new(), Builder::function)
         .source(Source::generic("lab").runs("lab"))
+        .gateway(Gateway::to("known", &outside::url("")).honours_keys())
+        .gateway(Gateway::to("unsure", &outside::url("")))
         .build()
 }
 

@@ -102,6 +102,14 @@ impl Bench {
         self
     }
 
+    /// Sets a secret of the deployment; without any, none is set.
+    #[must_use]
+    pub fn secret(self, name: &str, value: &str) -> Self {
+        let (name, value) = (name.to_owned(), value.to_owned());
+        self.world.secrets.borrow_mut().insert(name, value);
+        self
+    }
+
     /// Has the slice die just before this action: nothing of it leaves the slice.
     #[must_use]
     pub fn crash_before(self, action: Action, nth: usize) -> Self {

@@ -219,6 +219,10 @@ impl Host for TestHost {
         Some(format!("{name}-{n}"))
     }
 
+    fn secret(&self, name: &str) -> Option<String> {
+        self.world.secrets.borrow().get(name).cloned()
+    }
+
     fn fit(&self, answer: Answer) -> Result<Answer, Failure> {
         // The very check that a deployment makes.
         headers::fit(answer).map_err(|why| Failure::terminal("answer_invalid", why))

@@ -38,6 +38,8 @@ pub(super) struct World {
     /// Messages between objects that are still to fail.
     pub(super) losing: Cell<usize>,
     pub(super) starts: RefCell<Vec<Start>>,
+    /// Secrets of the deployment, by name.
+    pub(super) secrets: RefCell<BTreeMap<String, String>>,
     drawn: Cell<u64>,
     /// Rules that were broken.
     pub(super) broken: RefCell<Vec<String>>,
@@ -56,6 +58,7 @@ impl World {
             faults: RefCell::default(),
             losing: Cell::new(0),
             starts: RefCell::default(),
+            secrets: RefCell::default(),
             drawn: Cell::new(0),
             broken: RefCell::default(),
         })

@@ -2,7 +2,7 @@
 
 use super::syntax;
 use super::walk::{Fields, Problems, member, text, whole};
-use crate::function::{History, Policy};
+use crate::function::{AfterExpiry, History, Keeps, Policy};
 use serde_json::Value;
 
 const PATH: &str = "config";
@@ -37,6 +37,9 @@ pub(super) fn policy(problems: &mut Problems, value: &Value) -> Option<Policy> {
     if let Some(history) = fields.read(problems, "history", history) {
         policy.history = history;
     }
+    if let Some(keeps) = fields.read(problems, "keeps", keeps) {
+        policy.keeps = keeps;
+    }
     retention(problems, &mut fields, &mut policy);
     fields.close(problems);
     // Numbers that were not read would only lead to problems that are none.
@@ -62,6 +65,9 @@ fn retention(problems: &mut Problems, fields: &mut Fields<'_>, policy: &mut Poli
     if let Some(ms) = fields.read(problems, "failed", syntax::duration) {
         policy.retention_failed_ms = ms;
     }
+    if let Some(tombstone_ms) = fields.read(problems, "gone", syntax::duration) {
+        policy.after_expiry = AfterExpiry::Gone { tombstone_ms };
+    }
     fields.close(problems);
 }
 
@@ -74,6 +80,19 @@ fn history(value: &Value) -> Result<History, String> {
         _ => {
             let got = super::walk::quoted(&word);
             Err(format!("got {got}, wanted full, failed_only or none"))
+        }
+    }
+}
+
+fn keeps(value: &Value) -> Result<Keeps, String> {
+    let word = text(value)?;
+    match word.as_str() {
+        "all" => Ok(Keeps::All),
+        "below_500" => Ok(Keeps::Below500),
+        "success" => Ok(Keeps::Success),
+        _ => {
+            let got = super::walk::quoted(&word);
+            Err(format!("got {got}, wanted all, below_500 or success"))
         }
     }
 }

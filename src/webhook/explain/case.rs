@@ -227,10 +227,11 @@ impl<'a> Case<'a> {
         self.search.holds(self.scheme, &arrival, &self.good)
     }
 
-    /// The rules of every other provider whose fields are there.
+    /// The rules of every other provider whose fields are there. Some share theirs.
     fn other_providers(&mut self) -> bool {
         let own = self.scheme.header_names();
-        let mut seen = Vec::new();
+        let (mut seen, mut holds) = (Vec::new(), Vec::new());
+        let mut first = None;
         for pack in packs::names().filter_map(packs::by_name) {
             let names = pack.scheme.header_names();
             let is_there = |name: &String| self.arrival.headers.get(name).is_some();
@@ -249,11 +250,13 @@ impl<'a> Case<'a> {
             };
             let all = self.given.iter().enumerate().filter_map(read);
             let (of, secrets): (Vec<usize>, Vec<Secret>) = all.unzip();
-            let hit = self.search.holds(&pack.scheme, self.arrival, &secrets);
-            let fact = Fact::OtherProvider { title: pack.title };
-            if self.found_in(hit, Some(fact), &of) {
-                return true;
+            if let Some(hit) = self.search.holds(&pack.scheme, self.arrival, &secrets) {
+                holds.push(pack.title);
+                first.get_or_insert((hit, of));
             }
+        }
+        if let Some((hit, of)) = first {
+            return self.found_in(Some(hit), Some(Fact::OtherProvider { titles: holds }), &of);
         }
         if !seen.is_empty() {
             self.facts.push(Fact::OtherHeaders { titles: seen });
@@ -348,7 +351,9 @@ fn named(index: usize, at: &SecretAt<'_>) -> String {
 fn tolerance_s(scheme: &Scheme) -> Option<u64> {
     match scheme {
         Scheme::Form(form) => form.timestamp.as_ref()?.tolerance_s,
-        Scheme::StandardWebhooks { tolerance_s } => *tolerance_s,
-        Scheme::None => None,
+        Scheme::StandardWebhooks { tolerance_s }
+        | Scheme::GitLab { tolerance_s }
+        | Scheme::Mailgun { tolerance_s } => *tolerance_s,
+        Scheme::None | Scheme::Twilio | Scheme::ClientState => None,
     }
 }

@@ -51,7 +51,7 @@ pub(super) enum Fact {
         name: String,
     },
     OtherProvider {
-        title: &'static str,
+        titles: Vec<&'static str>,
     },
     OtherHeaders {
         titles: Vec<&'static str>,
@@ -150,9 +150,10 @@ impl Fact {
             Self::HeaderRenamed { name } => {
                 format!("The signature holds, but another field holds what belongs into {name}.")
             }
-            Self::OtherProvider { title } => {
-                format!("The signature holds by the rules of {title}, not by those of this source.")
-            }
+            Self::OtherProvider { titles } => format!(
+                "The signature holds by the rules of {}, not by those of this source.",
+                titles.join(" or ")
+            ),
             Self::OtherHeaders { titles } => format!(
                 "Header fields that belong to another sender are there: {}.",
                 titles.join(", ")

@@ -84,6 +84,11 @@ fn kinds(form: KeyForm) -> Vec<(&'static str, KeyForm)> {
     ];
     let mut out = match form {
         KeyForm::Text | KeyForm::Base64 | KeyForm::Hex | KeyForm::Whsec => SHARED.to_vec(),
+        KeyForm::WhsecOrToken => [
+            &[("as whsec_ or a token", KeyForm::WhsecOrToken)],
+            &SHARED[..],
+        ]
+        .concat(),
         KeyForm::WhsecOrWhpk => [&SHARED[..], &ED25519[..]].concat(),
         KeyForm::Ed25519Hex | KeyForm::Ed25519Base64 => ED25519.to_vec(),
         KeyForm::SpkiBase64 => vec![("as SPKI in base64", KeyForm::SpkiBase64)],

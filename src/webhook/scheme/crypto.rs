@@ -2,6 +2,7 @@
 
 use super::form::Algorithm;
 use crate::webhook::secret::{KeyKind, Secret};
+use crate::webhook::signature::Refusal;
 use ed25519_dalek::{Signature, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
 use p256::ecdsa::signature::Verifier;
@@ -18,7 +19,7 @@ pub(super) fn matches(
     parts: &[&[u8]],
     values: &[Vec<u8>],
 ) -> bool {
-    if !algorithm.takes(secret.kind()) {
+    if values.is_empty() || !algorithm.takes(secret.kind()) {
         return false;
     }
     let key = secret.bytes();
@@ -36,17 +37,39 @@ pub(super) fn matches(
     }
 }
 
-/// True for the kinds of secret that an algorithm can use.
 impl Algorithm {
+    /// True for the kinds of secret that it can use.
     pub(super) fn takes(self, kind: KeyKind) -> bool {
         match self {
-            Self::HmacSha1 | Self::HmacSha256 | Self::HmacSha512 | Self::Token => {
-                kind == KeyKind::Shared
-            }
+            Self::HmacSha1 | Self::HmacSha256 | Self::HmacSha512 => kind == KeyKind::Shared,
+            Self::Token => matches!(kind, KeyKind::Shared | KeyKind::Token),
             Self::Ed25519 => kind == KeyKind::Ed25519,
             Self::EcdsaP256 => kind == KeyKind::P256,
         }
     }
+}
+
+/// Index of the first secret that gives one of the values. Every secret is tried.
+pub(super) fn first_match(
+    algorithm: Algorithm,
+    secrets: &[Secret],
+    parts: &[&[u8]],
+    values: &[Vec<u8>],
+) -> Result<usize, Refusal> {
+    first(
+        secrets
+            .iter()
+            .map(|secret| matches(algorithm, secret, parts, values)),
+    )
+}
+
+/// Index of the first verdict that is true, of all of them.
+pub(super) fn first(verdicts: impl Iterator<Item = bool>) -> Result<usize, Refusal> {
+    let verdicts: Vec<bool> = verdicts.collect();
+    verdicts
+        .iter()
+        .position(|verdict| *verdict)
+        .ok_or(Refusal::Mismatch)
 }
 
 fn mac<M: Mac + KeyInit>(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {

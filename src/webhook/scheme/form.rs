@@ -1,15 +1,18 @@
 //! The generic form of a signature: data instead of code.
 
 use super::template::{Part, Template};
-use super::timestamp::{Timestamp, TimestampAt, near};
+use super::timestamp::{Timestamp, TimestampAt, Unit, near};
 use super::{crypto, field};
 use crate::limits::MAX_SIGNATURES;
 use crate::webhook::secret::{KeyForm, Secret};
 use crate::webhook::signature::{Proof, Refusal, material};
-use crate::webhook::{Arrival, decode};
+use crate::webhook::{Arrival, Document, Pointer, decode};
+use serde::Deserialize;
+use serde_json::Value;
 
 /// How a signature is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
     /// HMAC with SHA-1 (RFC 2104). Still good as a MAC, though not as a hash.
     HmacSha1,
@@ -26,7 +29,8 @@ pub enum Algorithm {
 }
 
 /// How the bytes of a signature are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     /// Lower-case hex.
     Hex,
@@ -56,6 +60,8 @@ pub struct Form {
     pub algorithm: Algorithm,
     /// The field that holds it, in lower case.
     pub header: String,
+    /// Other names of that field, in lower case: one of them may be there instead.
+    pub aliases: Vec<String>,
     /// What stands before each value; may be empty. In a list, items with another beginning are skipped.
     pub prefix: String,
     /// What stands between the values of a list; `None` if there is one value.
@@ -79,6 +85,7 @@ impl Form {
         Self {
             algorithm,
             header: header.to_ascii_lowercase(),
+            aliases: Vec::new(),
             prefix: String::new(),
             list_separator: None,
             encoding: Encoding::Hex,
@@ -91,6 +98,13 @@ impl Form {
             timestamp: None,
             id_header: None,
         }
+    }
+
+    /// Adds another name of the field.
+    #[must_use]
+    pub fn alias(mut self, header: &str) -> Self {
+        self.aliases.push(header.to_ascii_lowercase());
+        self
     }
 
     /// Sets what stands before each value.
@@ -134,6 +148,7 @@ impl Form {
     /// Names of the fields that it reads.
     pub fn header_names(&self) -> Vec<String> {
         let mut names = vec![self.header.clone()];
+        names.extend(self.aliases.iter().cloned());
         if let Some(TimestampAt::Header(name)) = self.timestamp.as_ref().map(|t| &t.at) {
             names.push(name.clone());
         }
@@ -149,22 +164,31 @@ impl Form {
         if !secrets.iter().any(|s| self.algorithm.takes(s.kind())) {
             return Err(Refusal::NoSecret);
         }
-        let value = field(arrival, &self.header)?;
+        let value = self.value(arrival)?;
         let values = self.values(value)?;
         let time = self.time_text(arrival, value)?;
         let signed_s = self.signed_s(time)?;
         let parts = self.parts(arrival, time.unwrap_or_default())?;
         let all: Vec<&[u8]> = parts.iter().map(|(_, bytes)| *bytes).collect();
-        let matched: Vec<bool> = secrets
-            .iter()
-            .map(|secret| crypto::matches(self.algorithm, secret, &all, &values))
-            .collect();
-        let index = matched.iter().position(|m| *m).ok_or(Refusal::Mismatch)?;
+        let index = crypto::first_match(self.algorithm, secrets, &all, &values)?;
         self.check_age(arrival, signed_s)?;
         Ok(Proof {
             secret: Some(index),
             material: self.material(&parts),
         })
+    }
+
+    /// The field of the signature, under its only name.
+    fn value<'a>(&self, arrival: &Arrival<'a>) -> Result<&'a str, Refusal> {
+        let is_there = |name: &&String| arrival.headers.get(name).is_some();
+        let mut there = self.aliases.iter().filter(is_there);
+        match there.next() {
+            None => field(arrival, &self.header),
+            Some(alias) if is_there(&&self.header) || there.next().is_some() => {
+                Err(Refusal::malformed(alias, "it came under two names"))
+            }
+            Some(alias) => field(arrival, alias),
+        }
     }
 
     /// What the field claims, decoded. Values that can't be one are skipped if others are there.
@@ -174,7 +198,11 @@ impl Form {
             let rest = value
                 .strip_prefix(&*self.prefix)
                 .ok_or_else(|| malformed("the prefix is missing"))?;
-            return Ok(vec![self.decode(rest).map_err(malformed)?]);
+            return Ok(vec![
+                self.algorithm
+                    .decode(self.encoding, rest)
+                    .map_err(malformed)?,
+            ]);
         };
         if separator != ' ' && value.contains([' ', '\t']) {
             // Two fields of one name reach us as one, joined by a comma and a space.
@@ -190,7 +218,7 @@ impl Form {
             if index == MAX_SIGNATURES {
                 return Err(malformed("it holds too many signatures"));
             }
-            match self.decode(item) {
+            match self.algorithm.decode(self.encoding, item) {
                 Ok(bytes) => good.push(bytes),
                 Err(why) => fault = why,
             }
@@ -199,20 +227,6 @@ impl Form {
             return Err(malformed(fault));
         }
         Ok(good)
-    }
-
-    fn decode(&self, text: &str) -> Result<Vec<u8>, &'static str> {
-        let (bytes, why) = match (self.algorithm, self.encoding) {
-            (Algorithm::Token, _) => (Some(text.as_bytes().to_vec()), ""),
-            (_, Encoding::Hex) => (decode::hex(text), "it is not lower-case hex"),
-            (_, Encoding::Base64) => (decode::base64(text), "it is not base64"),
-        };
-        let bytes = bytes.ok_or(why)?;
-        match self.algorithm.value_bytes() {
-            Some(wanted) if bytes.len() != wanted => Err("it has not the length of a signature"),
-            _ if bytes.is_empty() => Err("it is empty"),
-            _ => Ok(bytes),
-        }
     }
 
     /// The time as sent, if it stands outside the body.
@@ -283,7 +297,7 @@ impl Form {
         };
         let signed_s = match (signed_s, &timestamp.at) {
             (Some(seconds), _) => seconds,
-            (None, TimestampAt::Body(pointer)) => in_body(arrival.body, pointer, timestamp)?,
+            (None, TimestampAt::Body(pointer)) => in_body(arrival, pointer, timestamp.unit)?,
             (None, _) => return Ok(()),
         };
         near(signed_s, arrival, timestamp.tolerance_s)
@@ -297,6 +311,21 @@ impl Form {
 }
 
 impl Algorithm {
+    /// The bytes of a signature.
+    pub(super) fn decode(self, encoding: Encoding, text: &str) -> Result<Vec<u8>, &'static str> {
+        let (bytes, why) = match (self, encoding) {
+            (Self::Token, _) => (Some(text.as_bytes().to_vec()), ""),
+            (_, Encoding::Hex) => (decode::hex(text), "it is not lower-case hex"),
+            (_, Encoding::Base64) => (decode::base64(text), "it is not base64"),
+        };
+        let bytes = bytes.ok_or(why)?;
+        match self.value_bytes() {
+            Some(wanted) if bytes.len() != wanted => Err("it has not the length of a signature"),
+            _ if bytes.is_empty() => Err("it is empty"),
+            _ => Ok(bytes),
+        }
+    }
+
     /// Bytes of a signature, where they are always as many.
     fn value_bytes(self) -> Option<usize> {
         match self {
@@ -308,19 +337,18 @@ impl Algorithm {
     }
 }
 
-/// The time that stands in a JSON body.
-fn in_body(body: &[u8], pointer: &str, timestamp: &Timestamp) -> Result<u64, Refusal> {
-    let value: serde_json::Value = serde_json::from_slice(body)
-        .map_err(|_| Refusal::malformed(pointer, "the body is not JSON"))?;
-    let found = value
-        .pointer(pointer)
-        .ok_or_else(|| Refusal::missing(pointer))?;
+/// The time that stands in the body.
+fn in_body(arrival: &Arrival<'_>, pointer: &Pointer, unit: Unit) -> Result<u64, Refusal> {
+    let place = pointer.as_str();
+    let document = Document::by_its_bytes(arrival.body);
+    let found = document
+        .find(pointer)
+        .map_err(|fault| Refusal::malformed(place, fault.why()))?;
     let text = match found {
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
+        None => return Err(Refusal::missing(place)),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
     };
-    timestamp
-        .unit
-        .seconds(&text)
-        .ok_or_else(|| Refusal::malformed(pointer, "the timestamp is not a time in its unit"))
+    unit.seconds(&text)
+        .ok_or_else(|| Refusal::malformed(place, "the timestamp is not a time in its unit"))
 }

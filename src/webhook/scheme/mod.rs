@@ -4,10 +4,14 @@
 //! which bytes it covers. The others differ in what they do, and have code of their own.
 
 mod crypto;
+mod declared;
 mod form;
+mod gitlab;
+mod in_body;
 mod standard;
 mod template;
 mod timestamp;
+mod twilio;
 
 pub use form::{Algorithm, Encoding, Form};
 pub use template::{Part, Template, TemplateFault};
@@ -16,9 +20,31 @@ pub use timestamp::{Timestamp, TimestampAt, Unit};
 use super::secret::{KeyForm, Secret};
 use super::signature::{Proof, Refusal};
 use super::{Arrival, single};
+use serde::Deserialize;
 
 /// How a source proves who it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// In a configuration it is a map with its `kind` (`form` if there is none), and for a form what the
+/// fields of [`Form`] say:
+///
+/// ```
+/// use onceward::webhook::Scheme;
+/// let scheme: Scheme = serde_json::from_str(r#"{
+///     "algorithm": "hmac-sha256",
+///     "header": "X-Acme-Signature",
+///     "prefix": "v1=",
+///     "list_separator": ",",
+///     "encoding": "hex",
+///     "key_encoding": "text",
+///     "template": "{timestamp}.{body}",
+///     "timestamp": { "pair": "t", "unit": "s", "tolerance_s": 300 }
+/// }"#).unwrap();
+/// assert_eq!(scheme.header_names(), ["x-acme-signature"]);
+/// let standard: Scheme = serde_json::from_str(r#"{"kind": "standard-webhooks"}"#).unwrap();
+/// assert_eq!(standard.tolerance_s(), Some(Some(300)));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "serde_json::Map<String, serde_json::Value>")]
 pub enum Scheme {
     /// Anybody may send.
     None,
@@ -29,6 +55,21 @@ pub enum Scheme {
         /// How far its clock may be from ours, in seconds, either way; `None` for any distance.
         tolerance_s: Option<u64>,
     },
+    /// GitLab: a token in clear, or a signing token, by which deliveries are signed as in Standard
+    /// Webhooks. The secrets decide which of them count.
+    GitLab {
+        /// How far its clock may be from ours, in seconds, either way; `None` for any distance.
+        tolerance_s: Option<u64>,
+    },
+    /// Twilio: the public address and the fields of the form.
+    Twilio,
+    /// Mailgun: a timestamp and a token within the body, which is not signed itself.
+    Mailgun {
+        /// How far its clock may be from ours, in seconds, either way; `None` for any distance.
+        tolerance_s: Option<u64>,
+    },
+    /// Microsoft Graph: every notification of the body repeats the secret as its `clientState`.
+    ClientState,
 }
 
 impl Scheme {
@@ -81,6 +122,10 @@ impl Scheme {
             Self::StandardWebhooks { tolerance_s } => {
                 standard::verify(arrival, secrets, *tolerance_s)
             }
+            Self::GitLab { tolerance_s } => gitlab::verify(arrival, secrets, *tolerance_s),
+            Self::Twilio => twilio::verify(arrival, secrets),
+            Self::Mailgun { tolerance_s } => in_body::mailgun(arrival, secrets, *tolerance_s),
+            Self::ClientState => in_body::client_state(arrival, secrets),
         }
     }
 
@@ -89,11 +134,27 @@ impl Scheme {
         !matches!(self, Self::None)
     }
 
+    /// Everything that is wrong with it by itself, each as one sentence. A declared scheme has no
+    /// problem; one that is put together in code may have some.
+    ///
+    /// ```
+    /// use onceward::webhook::Scheme;
+    /// assert!(Scheme::github().problems().is_empty());
+    /// assert_eq!(Scheme::hmac_sha256_hex("x y", "").problems(), ["\"x y\" is no header name"]);
+    /// ```
+    pub fn problems(&self) -> Vec<String> {
+        match self {
+            Self::Form(form) => declared::problems(form),
+            _ => Vec::new(),
+        }
+    }
+
     /// How its secrets are written.
     pub fn key_form(&self) -> KeyForm {
         match self {
-            Self::None => KeyForm::Text,
+            Self::None | Self::Twilio | Self::Mailgun { .. } | Self::ClientState => KeyForm::Text,
             Self::Form(form) => form.key,
+            Self::GitLab { .. } => KeyForm::WhsecOrToken,
             Self::StandardWebhooks { .. } => KeyForm::WhsecOrWhpk,
         }
     }
@@ -101,9 +162,15 @@ impl Scheme {
     /// Names of the header fields that it reads, in lower case.
     pub fn header_names(&self) -> Vec<String> {
         match self {
-            Self::None => Vec::new(),
+            Self::None | Self::Mailgun { .. } | Self::ClientState => Vec::new(),
             Self::Form(form) => form.header_names(),
             Self::StandardWebhooks { .. } => standard::header_names(),
+            Self::GitLab { .. } => {
+                let mut names = standard::header_names();
+                names.push(gitlab::TOKEN.to_owned());
+                names
+            }
+            Self::Twilio => vec![twilio::SIGNATURE.to_owned()],
         }
     }
 
@@ -111,8 +178,61 @@ impl Scheme {
     pub fn needs_public_url(&self) -> bool {
         match self {
             Self::Form(form) => form.template.has(&Part::Url),
-            Self::None | Self::StandardWebhooks { .. } => false,
+            Self::Twilio => true,
+            _ => false,
         }
+    }
+
+    /// True if the body is covered by what is verified. It isn't for tokens and for Mailgun, where
+    /// anybody who has seen one delivery can send others.
+    ///
+    /// ```
+    /// use onceward::webhook::Scheme;
+    /// assert!(Scheme::github().covers_body());
+    /// assert!(!Scheme::Mailgun { tolerance_s: Some(300) }.covers_body());
+    /// ```
+    pub fn covers_body(&self) -> bool {
+        match self {
+            Self::Form(form) => form.algorithm != Algorithm::Token,
+            Self::StandardWebhooks { .. } | Self::Twilio => true,
+            Self::None | Self::GitLab { .. } | Self::Mailgun { .. } | Self::ClientState => false,
+        }
+    }
+
+    /// How far the sender's clock may be from ours, in seconds. The outer `None`: it sends no time; the
+    /// inner one: any distance will do.
+    pub fn tolerance_s(&self) -> Option<Option<u64>> {
+        match self {
+            Self::Form(form) => form.timestamp.as_ref().map(|time| time.tolerance_s),
+            Self::StandardWebhooks { tolerance_s }
+            | Self::GitLab { tolerance_s }
+            | Self::Mailgun { tolerance_s } => Some(*tolerance_s),
+            Self::None | Self::Twilio | Self::ClientState => None,
+        }
+    }
+
+    /// The same with another tolerance. Nothing changes where the sender gives no time.
+    ///
+    /// ```
+    /// use onceward::webhook::packs;
+    /// let paddle = packs::by_name("standard-webhooks").unwrap().scheme;
+    /// assert_eq!(paddle.tolerance_s(), Some(Some(300)));
+    /// assert_eq!(paddle.with_tolerance(None).tolerance_s(), Some(None));
+    /// ```
+    #[must_use]
+    pub fn with_tolerance(mut self, seconds: Option<u64>) -> Self {
+        match &mut self {
+            Self::Form(form) => {
+                if let Some(time) = &mut form.timestamp {
+                    time.tolerance_s = seconds;
+                }
+            }
+            Self::StandardWebhooks { tolerance_s }
+            | Self::GitLab { tolerance_s }
+            | Self::Mailgun { tolerance_s } => *tolerance_s = seconds,
+            Self::None | Self::Twilio | Self::ClientState => {}
+        }
+        self
     }
 }
 

@@ -63,14 +63,10 @@ pub(super) fn verify(
     }
     let body = arrival.body;
     let parts: [&[u8]; 5] = [id.as_bytes(), b".", time.as_bytes(), b".", body];
-    let matched: Vec<bool> = secrets
-        .iter()
-        .map(|secret| {
-            crypto::matches(Algorithm::HmacSha256, secret, &parts, &v1)
-                | crypto::matches(Algorithm::Ed25519, secret, &parts, &v1a)
-        })
-        .collect();
-    let index = matched.iter().position(|m| *m).ok_or(Refusal::Mismatch)?;
+    let index = crypto::first(secrets.iter().map(|secret| {
+        crypto::matches(Algorithm::HmacSha256, secret, &parts, &v1)
+            || crypto::matches(Algorithm::Ed25519, secret, &parts, &v1a)
+    }))?;
     near(signed_s, arrival, tolerance_s)?;
     Ok(Proof {
         secret: Some(index),

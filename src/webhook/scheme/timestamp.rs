@@ -1,6 +1,7 @@
 //! When a delivery was signed.
 
-use crate::webhook::{Arrival, Refusal};
+use crate::webhook::{Arrival, Pointer, Refusal};
+use serde::Deserialize;
 
 /// Where the time of a signature stands, and how old it may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,17 +23,21 @@ pub enum TimestampAt {
     /// In the field of the signature: an item of its list that is this name, `=` and the time.
     Pair(String),
     /// In the JSON body, at this pointer.
-    Body(String),
+    Body(Pointer),
 }
 
 /// What a timestamp counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 pub enum Unit {
     /// Seconds since 1970.
+    #[default]
+    #[serde(rename = "s")]
     Seconds,
     /// Milliseconds since 1970.
+    #[serde(rename = "ms")]
     Milliseconds,
     /// A date and time of RFC 3339.
+    #[serde(rename = "rfc3339")]
     Rfc3339,
 }
 

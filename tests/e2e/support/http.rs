@@ -205,6 +205,14 @@ impl Connection {
         self.write(&request.bytes(self.host))
     }
 
+    /// Reads until these bytes have come.
+    pub fn wait_for(&mut self, bytes: &[u8]) -> io::Result<()> {
+        while !self.unread.windows(bytes.len()).any(|part| part == bytes) {
+            self.more()?;
+        }
+        Ok(())
+    }
+
     /// Reads one answer. `HEAD` has none of the body that its fields announce.
     pub fn receive(&mut self, method: &str) -> io::Result<Answer> {
         let (status, fields) = loop {

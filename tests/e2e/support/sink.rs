@@ -11,7 +11,8 @@
 //! | `/big/N` | 200 and N bytes of text |
 //! | `/echo` | 200 and the body and content type of the call |
 //! | `/shop/MS/NAME/…` | a payment and shop service, each POST after that time; see [`shop`] |
-//! | set by [`Sink::answers`] | those fields and bytes |
+//! | `/drip/MS` | 200 and `part 1`, after that time `part 2`, … until the caller has gone |
+//! | set by [`Sink::answers`], [`Sink::gives`] | those fields and bytes |
 //! | set by [`Sink::refuses`] | that status |
 //! | anything else | 200 |
 //!
@@ -71,6 +72,7 @@ impl Call {
 struct Fixed {
     status: u16,
     content_type: String,
+    fields: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
@@ -119,6 +121,28 @@ impl Sink {
         let fixed = Fixed {
             status: 200,
             content_type: content_type.to_owned(),
+            fields: Vec::new(),
+            body: body.into(),
+        };
+        lock(&self.shared.fixed).insert(target.to_owned(), fixed);
+    }
+
+    /// Sets everything that a target answers; the fields come beside the content type.
+    pub fn gives(
+        &self,
+        target: &str,
+        status: u16,
+        fields: &[(&str, &str)],
+        body: impl Into<Vec<u8>>,
+    ) {
+        let (types, fields): (Vec<_>, Vec<_>) = fields
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .partition(|(name, _)| name == "Content-Type");
+        let fixed = Fixed {
+            status,
+            content_type: types.into_iter().next().unwrap_or_default().1,
+            fields,
             body: body.into(),
         };
         lock(&self.shared.fixed).insert(target.to_owned(), fixed);
@@ -129,6 +153,7 @@ impl Sink {
         let fixed = Fixed {
             status,
             content_type: "application/json".to_owned(),
+            fields: Vec::new(),
             body: b"{}".to_vec(),
         };
         lock(&self.shared.fixed).insert(target.to_owned(), fixed);
@@ -221,6 +246,7 @@ struct Reply {
     status: u16,
     content_type: String,
     retry_after: Option<String>,
+    fields: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
@@ -238,6 +264,7 @@ impl Reply {
         Self {
             status,
             retry_after: None,
+            fields: Vec::new(),
             content_type: "application/json".to_owned(),
             body: body.as_bytes().to_vec(),
         }
@@ -247,6 +274,7 @@ impl Reply {
         Self {
             status: 200,
             retry_after: None,
+            fields: Vec::new(),
             content_type,
             body,
         }
@@ -289,6 +317,7 @@ fn http_date(seconds: i64) -> String {
 fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     let call = read_call(stream)?;
     let (target, body) = (call.target.clone(), call.body.clone());
+    let is_head = call.method == "HEAD";
     let content_type = call
         .field("Content-Type")
         .unwrap_or("text/plain")
@@ -324,7 +353,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     };
     // Logged before the answer can be seen, so that whoever has the answer finds the call ended.
     end(false);
-    write_reply(stream, &reply)
+    write_reply(stream, &reply, is_head)
 }
 
 /// What a target does; `earlier` calls of it came before.
@@ -339,6 +368,7 @@ fn fate(
     if let Some(fixed) = fixed {
         return Ok(Fate::Reply(Reply {
             status: fixed.status,
+            fields: fixed.fields,
             ..Reply::text(fixed.content_type, fixed.body)
         }));
     }
@@ -357,6 +387,10 @@ fn fate(
             Reply::json(200, r#"{"ok":true}"#)
         }
         "drop" => return Ok(Fate::Drop),
+        "drip" => {
+            drip(stream, Duration::from_millis(number.into()))?;
+            return Ok(Fate::Hold);
+        }
         "seq" => {
             let words: Vec<&str> = word.split(',').collect();
             return Ok(part(words[earlier.min(words.len() - 1)]));
@@ -456,9 +490,30 @@ fn read_call(stream: &TcpStream) -> io::Result<Call> {
     Ok(call)
 }
 
-fn write_reply(mut stream: &TcpStream, reply: &Reply) -> io::Result<()> {
+/// An answer in parts, until the caller has gone.
+fn drip(mut stream: &TcpStream, pause: Duration) -> io::Result<()> {
+    stream.write_all(b"HTTP/1.1 200 Sink\r\nConnection: close\r\n\r\n")?;
+    let until = Instant::now() + HOLD;
+    let mut n = 0;
+    while Instant::now() < until {
+        n += 1;
+        // Nobody may read it any more.
+        if stream.write_all(format!("part {n}\n").as_bytes()).is_err()
+            || is_gone_within(stream, pause)?
+        {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn write_reply(mut stream: &TcpStream, reply: &Reply, is_head: bool) -> io::Result<()> {
+    use std::fmt::Write as _;
     let later = reply.retry_after.as_ref();
-    let later = later.map_or(String::new(), |at| format!("Retry-After: {at}\r\n"));
+    let mut later = later.map_or(String::new(), |at| format!("Retry-After: {at}\r\n"));
+    for (name, value) in &reply.fields {
+        let _ = write!(later, "{name}: {value}\r\n");
+    }
     let head = format!(
         "HTTP/1.1 {} Sink\r\nContent-Type: {}\r\n{later}Content-Length: {}\r\nConnection: close\r\n\r\n",
         reply.status,
@@ -466,5 +521,8 @@ fn write_reply(mut stream: &TcpStream, reply: &Reply) -> io::Result<()> {
         reply.body.len()
     );
     stream.write_all(head.as_bytes())?;
+    if is_head || matches!(reply.status, 204 | 304) {
+        return Ok(());
+    }
     stream.write_all(&reply.body)
 }

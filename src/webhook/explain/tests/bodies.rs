@@ -199,3 +199,35 @@ fn work_is_bounded() {
     assert_eq!(found.tried, search::MAX_TRIES);
     assert_eq!(codes(&found), ["no_match", "search_cut"]);
 }
+
+#[test]
+fn bodies_that_are_no_text_or_too_large_to_be_read() {
+    let github = &senders()[0];
+    let bytes = b"\xff\xfe\x00binary\n";
+    let headers = github.headers(&bytes[..bytes.len() - 1], NOW, SECRET, URL);
+    let found = look(&github.scheme, &headers, bytes, &[secret(SECRET)]);
+    assert_eq!(codes(&found), ["body_form"]);
+    // Line breaks are looked at, JSON is not read.
+    let large = format!(r#"{{ "a": "{}" }}"#, "x".repeat(200 << 10));
+    let compact = large
+        .replace("{ ", "{")
+        .replace(": ", ":")
+        .replace(" }", "}");
+    let headers = github.headers(compact.as_bytes(), NOW, SECRET, URL);
+    let found = look(
+        &github.scheme,
+        &headers,
+        large.as_bytes(),
+        &[secret(SECRET)],
+    );
+    assert_eq!(codes(&found), ["no_match"]);
+    let with_break = format!("{large}\n");
+    let headers = github.headers(large.as_bytes(), NOW, SECRET, URL);
+    let found = look(
+        &github.scheme,
+        &headers,
+        with_break.as_bytes(),
+        &[secret(SECRET)],
+    );
+    assert_eq!(codes(&found), ["body_form"]);
+}

@@ -305,3 +305,20 @@ fn what_cannot_be_explained_says_how_much_was_tried() {
         assert_eq!(found.secret, None);
     }
 }
+
+#[test]
+fn an_address_without_a_host_has_no_forms() {
+    let square = &senders()[4];
+    let headers = square.headers(BODY, NOW, SECRET, "https://elsewhere.example/");
+    for configured in ["mailto:a", "data:,x", "https://"] {
+        let found = look_from(
+            &square.scheme,
+            &headers,
+            BODY,
+            &[secret(SECRET)],
+            Some(configured),
+            &Hints::default(),
+        );
+        assert_eq!(codes(&found), ["no_match"], "{configured}");
+    }
+}

@@ -226,3 +226,44 @@ fn one_faulty_secret_blocks_the_source_unless_it_has_expired() {
         assert!(!found.findings[1].says.contains("misconfigured"));
     }
 }
+
+#[test]
+fn public_keys_on_p256_that_were_pasted_wrong() {
+    // Key, time, body and signature of SendGrid's own tests.
+    let key = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==";
+    let body = concat!(
+        r#"[{"email":"hello@world.com","event":"dropped","reason":"Bounced Address","#,
+        r#""sg_event_id":"ZHJvcC0xMDk5NDkxOS1MUnpYbF9OSFN0T0doUTRrb2ZTbV9BLTA","#,
+        r#""sg_message_id":"LRzXl_NHStOGhQ4kofSm_A.filterdrecv-p3mdw1-756b745b58-kmzbl-18-5F5FC76C-9.0","#,
+        r#""smtp-id":"<LRzXl_NHStOGhQ4kofSm_A@ismtpd0039p1iad1.sendgrid.net>","timestamp":1600112492}]"#,
+        "\r\n"
+    );
+    let headers: Headers = [
+        ("x-signature", "MEUCIGHQVtGj+Y3LkG9fLcxf3qfI10QysgDWmMOVmxG0u6ZUAiEAyBiXDWzM+uOe5W0JuG+luQAbPIqHh89M15TluLtEZtM="),
+        ("x-time", "1600112502"),
+    ]
+    .into_iter()
+    .collect();
+    let scheme = Scheme::Form(
+        Form::new(Algorithm::EcdsaP256, "x-signature")
+            .base64()
+            .signing("{timestamp}{body}".parse().expect("a template"))
+            .timestamp(Timestamp {
+                tolerance_s: None,
+                ..seconds(TimestampAt::Header("x-time".into()))
+            }),
+    );
+    let found = look(&scheme, &headers, body.as_bytes(), &[secret(key)]);
+    assert_eq!(found.verdict, Verdict::Accepted);
+    let quoted = format!("\"{key}\"");
+    let found = look(&scheme, &headers, body.as_bytes(), &[secret(&quoted)]);
+    assert_eq!(codes(&found)[0], "secret_form");
+    // The line break at the end is signed, and easily lost.
+    let found = look(
+        &scheme,
+        &headers,
+        body.trim_end().as_bytes(),
+        &[secret(key)],
+    );
+    assert_eq!(codes(&found), ["body_form"]);
+}
