@@ -1,7 +1,6 @@
 //! Where requests may go, and what goes with them.
 
 use super::*;
-use crate::http::route::{Route, route};
 use crate::webhook::fingerprint;
 
 const BASE: &str = "https://api.example.com/base";
@@ -261,39 +260,4 @@ fn answers_lose_what_belongs_to_the_connection_and_to_us() {
         headers.push(name, "v");
     }
     assert_eq!(passed_on("GET", &headers).len(), 6);
-}
-
-#[test]
-fn whatever_follows_a_gateway_is_its_own() {
-    let tail = |path: &str| match route("PATCH", path) {
-        Ok(Route::Proxy { name, tail }) if name == "a" => Ok(tail),
-        Ok(other) => panic!("{path} gave {other:?}"),
-        Err(problem) => Err(problem.code.status()),
-    };
-    for path in [
-        "",
-        "/",
-        "//",
-        "/x",
-        "/x/",
-        "/%2F",
-        "/x%20y;z",
-        "/v1/tasks",
-        "/a..b",
-    ] {
-        assert_eq!(tail(&format!("/proxy/a{path}")).as_deref(), Ok(path));
-    }
-    for path in ["/..", "/%2e%2E/x", "/x/.", "/..%2f", "/\\"] {
-        assert_eq!(tail(&format!("/proxy/a{path}")), Err(400), "{path}");
-    }
-    for path in [
-        "/proxy",
-        "/proxy/",
-        "/proxy//x",
-        "/proxy/A",
-        "/proxy/%61",
-        "/proxy/../x",
-    ] {
-        assert_eq!(tail(path), Err(404), "{path}");
-    }
 }
