@@ -318,11 +318,6 @@ impl Gateway {
         self.idempotent_methods.iter().any(|m| m == method)
     }
 
-    /// Methods that need a key.
-    pub fn methods(&self) -> &[String] {
-        &self.idempotent_methods
-    }
-
     /// Names of the client's fields that go on, in lower case.
     pub fn forwarded_names(&self) -> Vec<String> {
         let own = self.forward_headers.iter().map(|n| n.to_ascii_lowercase());
