@@ -236,12 +236,7 @@ fn admit<F: Named>(
     let delivery = arrived.delivery;
     let content_type = delivery.headers.get("content-type");
     body::check_nesting(content_type, &body)?;
-    // No signature covers the content type: another one must not lead to another key.
-    let document = if source.scheme().is_signed() {
-        Document::by_its_bytes(&body)
-    } else {
-        Document::new(content_type, &body)
-    };
+    let document = document(source, content_type, &body);
     let tenant = tenant(source, arrived, &document)?;
     let headers = kept(source, arrived, &document, secret);
     // The builder has checked that it exists.
@@ -299,6 +294,16 @@ fn admit<F: Named>(
             .map(|material| hex(&material)),
         what,
     })
+}
+
+/// What keys are looked for in. No signature covers the content type: another one must not lead to
+/// another key.
+fn document<'a>(source: &Source, content_type: Option<&str>, body: &'a [u8]) -> Document<'a> {
+    if source.scheme().is_signed() {
+        Document::by_its_bytes(body)
+    } else {
+        Document::new(content_type, body)
+    }
 }
 
 /// The fields that the function sees: those that the source keeps, and what is known of the delivery.
