@@ -10,19 +10,19 @@
 //! What comes after, the object decides: fingerprint (422), in progress, stored answer.
 
 use super::admit::{
-    Admitted, Delivery, Mode, body_fits, fits, key_problem, misconfigured, unreadable,
+    Admitted, Delivery, Mode, body_fits, closely, fits, key_at, misconfigured, unreadable, wishes,
 };
 use super::body::{self, Bodies};
 use super::code::Code;
 use super::headers::keep_input;
-use super::prefer::Prefer;
+use super::media;
 use super::problem::Problem;
 use super::split;
 use crate::config::{App, Named, Source, Tenant};
 use crate::limits::MAX_KEY_CHARS;
 use crate::types::{Answer, Headers, Input, TaskKey, TaskKind};
 use crate::webhook::{
-    Arrival, Document, KeySource, Proof, Refusal, Secret, event_of, handshake, hex, key, single,
+    Arrival, Document, KeySource, Proof, Refusal, Secret, event_of, handshake, hex, single,
 };
 use serde_json::Value;
 
@@ -79,8 +79,7 @@ pub fn check_hook<'a, F: Named>(
         return Err(Problem::method_not_allowed(&allow_of(source)));
     }
     if method == "POST" {
-        let sent = delivery.headers.get("content-type");
-        body::check_type(source.content_types(), sent)?;
+        media::check(delivery.headers, source.content_types())?;
     }
     fits(
         delivery,
@@ -243,12 +242,13 @@ fn admit<F: Named>(
     let function = app
         .function(source.function())
         .ok_or_else(|| misconfigured(format!("source {} runs no known function", source.name())))?;
+    let prefer = wishes(source.key_rules(), delivery.headers);
     let admitted = |key: &str, input: Input, fingerprint| Admitted {
         key: TaskKey::new(TaskKind::Source, source.name(), &tenant, key),
         function: source.function().to_owned(),
         fingerprint,
         input,
-        prefer: Prefer::read(delivery.headers),
+        prefer,
         mode: Mode::Webhook {
             own_5xx: source.passes_5xx(),
         },
@@ -273,8 +273,7 @@ fn admit<F: Named>(
             document: &document,
             material: proof.material,
         };
-        let key =
-            key::extract(source.key_rules(), &from).map_err(|problem| key_problem(&problem))?;
+        let key = key_at(&closely(source.key_rules(), prefer), &from)?;
         let fingerprint = source
             .fingerprint_mode()
             .of(delivery.method, delivery.target, &document)

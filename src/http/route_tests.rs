@@ -39,6 +39,39 @@ fn status(method: &str, path: &str) -> (u16, Option<String>) {
     }
 }
 
+/// Addresses that everybody may look at, and the last one.
+fn pages() -> Vec<(&'static str, &'static str, Route)> {
+    vec![
+        (
+            "GET",
+            "/errors/key_reused",
+            Route::ErrorPage {
+                code: Code::KeyReused,
+            },
+        ),
+        ("GET", "/errors", Route::ErrorIndex),
+        ("GET", "/.well-known/idempotency", Route::Policies),
+        ("GET", "/policy", Route::PolicyIndex),
+        (
+            "GET",
+            "/policy/hooks/github",
+            Route::PolicyPage {
+                kind: TaskKind::Source,
+                name: "github".into(),
+            },
+        ),
+        (
+            "GET",
+            "/policy/functions/order-sync_2",
+            Route::PolicyPage {
+                kind: TaskKind::Function,
+                name: "order-sync_2".into(),
+            },
+        ),
+        ("POST", "/internal/continue", Route::Continue),
+    ]
+}
+
 #[test]
 fn every_entry_is_reached() {
     let want = [
@@ -113,15 +146,8 @@ fn every_entry_is_reached() {
             },
         ),
         ("GET", "/healthz", Route::Health),
-        (
-            "GET",
-            "/errors/key_reused",
-            Route::ErrorPage {
-                code: Code::KeyReused,
-            },
-        ),
-        ("POST", "/internal/continue", Route::Continue),
     ];
+    let want = want.into_iter().chain(pages());
     for (entry, (method, path, got)) in ROUTES.iter().zip(want) {
         assert_eq!(
             (entry.method, sample(entry.pattern).as_str()),
@@ -141,7 +167,13 @@ fn every_entry_is_reached() {
 fn only_hooks_health_and_pages_are_open() {
     for entry in ROUTES {
         let want = match entry.pattern {
-            "/healthz" | "/errors/{code}" => Access::Public,
+            "/healthz"
+            | "/errors/{code}"
+            | "/errors"
+            | "/.well-known/idempotency"
+            | "/policy"
+            | "/policy/hooks/{source}"
+            | "/policy/functions/{name}" => Access::Public,
             // Numbers without a secret, and in a lab build only.
             "/lab/faults" | "/lab/counters" if entry.method == "GET" => Access::Public,
             "/hooks/{source}" | "/hooks/{source}/{tenant}" => Access::Signature,
@@ -257,8 +289,15 @@ fn no_second_spelling_is_served() {
             "/v1/functions/",
             "/v1/functions/A",
             "/v1/tasks/",
-            "/errors",
             "/errors/",
+            "/policy/",
+            "/policy/hooks",
+            "/policy/hooks/",
+            "/policy/hooks/GitHub",
+            "/policy/sources/github",
+            "/.well-known",
+            "/.well-known/idempotency/",
+            "/.well-known/Idempotency",
             "/errors/nope",
             "/errors/KEY_REUSED",
             "/errors/key_reused.md",
@@ -384,7 +423,7 @@ fn preflights_allow_and_expose_the_contract() {
     has("access-control-allow-methods", "POST");
     has(
         "access-control-allow-headers",
-        "Idempotency-Key Prefer Authorization Content-Type",
+        "Idempotency-Key Prefer Authorization Content-Type If-None-Match",
     );
     has(
         "access-control-expose-headers",
