@@ -168,6 +168,7 @@ pub fn admit_hook<F: Named>(
     {
         return Ok(Hook::handshake(secret, answer));
     }
+    body::check_nesting(arrived.delivery.headers.get("content-type"), plain)?;
     admit(app, source, arrived, decoded.into_plain(), &proof, secret)
 }
 
@@ -234,8 +235,12 @@ fn admit<F: Named>(
 ) -> Result<Hook, Problem> {
     let delivery = arrived.delivery;
     let content_type = delivery.headers.get("content-type");
-    body::check_nesting(content_type, &body)?;
-    let document = document(source, content_type, &body);
+    // No signature covers the content type: another one must not lead to another key.
+    let document = if source.scheme().is_signed() {
+        Document::by_its_bytes(&body)
+    } else {
+        Document::new(content_type, &body)
+    };
     let tenant = tenant(source, arrived, &document)?;
     let headers = kept(source, arrived, &document, secret);
     // The builder has checked that it exists.
@@ -278,7 +283,6 @@ fn admit<F: Named>(
             .fingerprint_mode()
             .of(delivery.method, delivery.target, &document)
             .map_err(unreadable)?;
-        drop(document);
         What::Task(Box::new(admitted(
             &key,
             Input { headers, body },
@@ -287,22 +291,15 @@ fn admit<F: Named>(
     };
     Ok(Hook {
         secret,
-        signed: source
-            .signed_window_ms()
-            .and(proof.material)
-            .map(|material| hex(&material)),
+        signed: recognised(source, proof),
         what,
     })
 }
 
-/// What keys are looked for in. No signature covers the content type: another one must not lead to
-/// another key.
-fn document<'a>(source: &Source, content_type: Option<&str>, body: &'a [u8]) -> Document<'a> {
-    if source.scheme().is_signed() {
-        Document::by_its_bytes(body)
-    } else {
-        Document::new(content_type, body)
-    }
+/// What the signed bytes are recognised by, if the source wishes that.
+fn recognised(source: &Source, proof: &Proof) -> Option<String> {
+    let material = source.signed_window_ms().and(proof.material)?;
+    Some(hex(&material))
 }
 
 /// The fields that the function sees: those that the source keeps, and what is known of the delivery.
