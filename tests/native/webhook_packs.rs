@@ -504,7 +504,7 @@ fn event(rule: &EventRule) -> String {
 fn keys(pack: &Pack) -> String {
     let mut out = list(pack.keys.iter().map(KeyRule::place));
     if let Some(split) = &pack.split {
-        let _ = write!(out, "; of each item of `{}`: {}", split.items, split.key);
+        let _ = write!(out, "; of each item of `{}`: {}", split.list, split.key);
     }
     out.replace("; of each item of ``", "; of each item of the list")
 }
