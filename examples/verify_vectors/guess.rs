@@ -18,11 +18,23 @@ const NAMES: [(&str, &str); 8] = [
 /// How a form is called that is like a provider's.
 const STYLE: &str = "-style";
 
-/// The pack of a provider, also of one that is only like it.
+/// The pack of a provider; also of one that is only like it, or whose name says more.
 pub fn pack(provider: &str) -> Option<Pack> {
-    let name = provider.strip_suffix(STYLE).unwrap_or(provider);
+    let name = provider.to_ascii_lowercase().replace(['_', ' '], "-");
+    let name = name.strip_suffix(STYLE).unwrap_or(&name);
     let other = NAMES.iter().find(|(other, _)| *other == name);
-    packs::by_name(other.map_or(name, |(_, name)| name))
+    let name = other.map_or(name, |(_, name)| name);
+    let longer = |known: &&str| {
+        name.strip_prefix(known)
+            .is_some_and(|rest| rest.starts_with('-'))
+    };
+    let known = packs::by_name(name);
+    known.or_else(|| {
+        packs::names()
+            .filter(longer)
+            .max_by_key(|n| n.len())
+            .and_then(packs::by_name)
+    })
 }
 
 /// The scheme to check a vector with, by the vector's tolerance; `None` if nothing fits.
@@ -36,10 +48,10 @@ pub fn scheme(vector: &Vector) -> Option<Scheme> {
             None => of_header(vector).or_else(|| of_shape(vector))?,
         }
     };
-    Some(match (vector.tolerance_s, vector.now) {
-        (Some(seconds), _) => scheme.with_tolerance(Some(seconds)),
-        (None, None) => scheme.with_tolerance(None),
-        (None, Some(_)) => scheme,
+    Some(match (vector.now, vector.tolerance_s) {
+        (None, _) => scheme.with_tolerance(None),
+        (Some(_), Some(seconds)) => scheme.with_tolerance(Some(seconds)),
+        (Some(_), None) => scheme,
     })
 }
 

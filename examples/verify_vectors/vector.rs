@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use onceward::types::Headers;
 use onceward::webhook::handshake::{Handshake, before_signature};
 use onceward::webhook::{Arrival, KeyForm, Scheme, Secret};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// A delivery, the configuration it meets, and what should come of it. Fields that are not known are
@@ -14,25 +14,39 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Vector {
+    #[serde(deserialize_with = "or_default")]
     pub id: String,
+    #[serde(deserialize_with = "or_default")]
     pub provider: String,
     pub method: Option<String>,
     /// The public address that is configured.
     pub url: Option<String>,
     /// The address on which it comes in, where that differs.
     pub request_url: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     pub headers: Vec<(String, String)>,
     pub body_b64: Option<String>,
     /// A text, and how often it is repeated.
     pub body_repeat: Option<(String, usize)>,
     pub body_text: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     pub secrets: Vec<String>,
     pub secret_encoding: Option<String>,
     /// Seconds since 1970; `None` if the scheme has no time.
     pub now: Option<f64>,
     pub tolerance_s: Option<u64>,
     /// `accept`, `reject` or `either`.
+    #[serde(deserialize_with = "or_default")]
     pub expect: String,
+}
+
+/// `null` is as good as a field that is not there.
+fn or_default<'de, D, T>(value: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::deserialize(value).map(Option::unwrap_or_default)
 }
 
 /// What came of a vector.
@@ -109,9 +123,9 @@ impl Vector {
 
     /// The secrets, as the scheme or the vector says that they are written.
     pub fn all_secrets(&self, scheme: &Scheme) -> Result<Vec<Secret>, String> {
-        let form = match self.key_form() {
-            KeyForm::Text if scheme.key_form() == KeyForm::WhsecOrToken => KeyForm::WhsecOrToken,
-            form => form,
+        let form = match scheme.key_form() {
+            form @ KeyForm::WhsecOrToken => form,
+            _ => self.key_form(),
         };
         let read =
             |text: &String| Secret::read(text, form).map_err(|why| format!("a secret {why}"));

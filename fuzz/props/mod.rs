@@ -20,10 +20,12 @@ pub mod headers;
 mod input;
 pub mod key;
 pub mod object;
+pub mod pack;
 pub mod payload;
 pub mod program;
 pub mod route;
 pub mod row;
+pub mod scheme;
 pub mod signal;
 pub mod signature;
 pub mod time;
@@ -39,20 +41,22 @@ pub const TARGETS: &[(&str, Property)] = &[
     ("composite", composite::check),
     ("cursor", cursor::check),
     ("delivery", delivery::check),
-    ("explain", explain::check),
     ("document", document::check),
+    ("explain", explain::check),
     ("fingerprint", fingerprint::check),
     ("form", form::check),
     ("frame", frame::check),
-    ("handshake", handshake::check),
     ("gzip", gzip::check),
+    ("handshake", handshake::check),
     ("headers", headers::check),
     ("key", key::check),
     ("object", object::check),
+    ("pack", pack::check),
     ("payload", payload::check),
     ("program", program::check),
     ("route", route::check),
     ("row", row::check),
+    ("scheme", scheme::check),
     ("signal", signal::check),
     ("signature", signature::check),
     ("time", time::check),

@@ -7,7 +7,7 @@ pub(super) use declared::declared;
 
 use super::ConfigProblem;
 use crate::limits;
-use crate::types::Policy;
+use crate::types::{Keeps, Policy};
 use crate::webhook::Secret;
 use serde::Deserialize;
 
@@ -131,6 +131,8 @@ pub struct Gateway {
     respond_within_ms: u64,
     #[serde(default)]
     retention_ms: Option<u64>,
+    #[serde(default)]
+    keeps: Keeps,
     #[serde(skip, default = "default_policy")]
     policy: Policy,
 }
@@ -181,6 +183,7 @@ impl Gateway {
             timeout_ms: default_timeout_ms(),
             respond_within_ms: default_respond_within_ms(),
             retention_ms: None,
+            keeps: Keeps::default(),
             policy: default_policy(),
         }
     }
@@ -280,6 +283,14 @@ impl Gateway {
         self
     }
 
+    /// Sets which answers are kept; without it all. After another one the key is free, and a repeat is
+    /// sent on anew, with another derived key: an origin that had done its work does it again.
+    #[must_use]
+    pub fn keeps(mut self, keeps: Keeps) -> Self {
+        self.keeps = keeps;
+        self
+    }
+
     /// Sets how its tasks are run, but for the times that it has words of its own for.
     #[must_use]
     pub fn policy_of(mut self, policy: Policy) -> Self {
@@ -363,6 +374,7 @@ impl Gateway {
     pub fn policy(&self) -> Policy {
         let mut policy = self.policy.clone();
         policy.respond_within_ms = self.respond_within_ms;
+        policy.keeps = self.keeps;
         if let Some(ms) = self.retention_ms {
             policy.retention_succeeded_ms = ms;
             policy.retention_failed_ms = ms;

@@ -23,7 +23,7 @@ fn a_declaration_without_rust_means_the_same_as_one_in_rust() {
                            {"name": "x-key", "secret": "K"}],
         "forward_key": "passed", "key_header": "x-idem", "honours_keys": true, "on_unknown": "fail",
         "retry_on": [429, 503], "tries": 5, "timeout_ms": 2000, "respond_within_ms": 1000,
-        "retention_ms": 60000
+        "retention_ms": 60000, "keeps": "below500"
     }"#;
     let same = good()
         .idempotent_methods(&["POST", "DELETE"])
@@ -38,10 +38,12 @@ fn a_declaration_without_rust_means_the_same_as_one_in_rust() {
         .tries(5)
         .timeout_ms(2_000)
         .respond_within_ms(1_000)
-        .retention_ms(60_000);
+        .retention_ms(60_000)
+        .keeps(Keeps::Below500);
     assert_eq!(same.problems(), [""; 0]);
     let policy = same.policy();
     assert_eq!(policy.respond_within_ms, 1_000);
+    assert_eq!(policy.keeps, Keeps::Below500);
     assert_eq!(
         (policy.retention_succeeded_ms, policy.retention_failed_ms),
         (60_000, 60_000)

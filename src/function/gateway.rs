@@ -190,7 +190,8 @@ async fn forward(ctx: Ctx, gateway: Rc<Gateway>, input: Input) -> Result<Raw, Fa
         Ok(Origin::Unfit(why)) => {
             let detail =
                 format!("{why} The request was carried out, and is not sent again under this key.");
-            let failure = Failure::terminal("origin_answer_unfit", why);
+            // It was done: whatever is kept, this is.
+            let failure = Failure::terminal("origin_answer_unfit", why).with_unknown_effect();
             Err(answered(
                 failure,
                 Code::OriginAnswerUnfit,

@@ -302,7 +302,8 @@ impl Task {
     }
 
     /// True when it is over and its answer is not kept: for the next delivery the key is new. What an
-    /// operator cancelled, what is not undone and what a parent is still owed the end of stays.
+    /// operator cancelled, what is not undone, what may have been done all the same, and what a parent is
+    /// still owed the end of stays.
     pub fn is_free(&self) -> bool {
         let status = match self.state {
             State::Succeeded | State::Failed { resumable: false } => {
@@ -318,7 +319,9 @@ impl Task {
             .undone
             .as_ref()
             .is_none_or(super::ending::Undone::is_complete);
-        !self.policy.keeps.keeps(status) && undone && !self.owes_end()
+        let failed = matches!(self.state, State::Failed { .. });
+        let unknown = failed && self.failure.as_ref().is_some_and(|f| f.unknown);
+        !self.policy.keeps.keeps(status) && undone && !unknown && !self.owes_end()
     }
 
     /// Until when a sender is told that the key is used up, once it is.

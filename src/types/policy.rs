@@ -31,7 +31,8 @@ pub enum Keeps {
     /// Every answer, and every failure for good.
     #[default]
     All,
-    /// Answers with a status below 500. A failure without an answer counts as 500.
+    /// Answers with a status below 500. A failure without an answer counts as 500. What may have been
+    /// done all the same is kept in any case.
     Below500,
     /// Answers with a status from 200 to 299.
     Success,

@@ -8,7 +8,8 @@ use onceward::http::gateway::admit;
 use onceward::limits::{MAX_ANSWER_BYTES, MAX_HEADER_BYTES};
 use onceward::protocol::State;
 use onceward::testing::{Action, Bench, Crashes, Reaction, Sent};
-use onceward::types::Answer;
+use onceward::types::{Answer, Keeps};
+use std::collections::BTreeSet;
 
 const BASE: &str = "https://api.example.com/v1";
 const FOR_GOOD: State = State::Failed { resumable: false };
@@ -132,6 +133,35 @@ fn f74_every_status_is_an_answer() {
         assert_eq!(bench.answer("k").expect("an answer").status, status);
         assert_eq!(bench.requests().len(), 1, "{status}");
     }
+}
+
+/// F74: where 5xx are not kept a repeat is sent on anew, but never after an unknown outcome.
+#[test]
+fn f74_what_is_not_kept_is_sent_on_anew() {
+    let again = |gateway: &Gateway, reaction: fn(&Sent) -> Reaction| {
+        let mut bench = run(gateway, |bench| bench.outside(reaction));
+        bench.deliver("k", post(gateway)).expect("accepted");
+        bench.run_until_idle();
+        let keys: BTreeSet<String> = bench
+            .requests()
+            .iter()
+            .map(|s| s.key().to_owned())
+            .collect();
+        let answer = bench.answer("k").expect("an answer");
+        (answer.status, bench.requests().len(), keys.len())
+    };
+    let less = gateway().keeps(Keeps::Below500);
+    let busy = |_: &Sent| Reaction::status(503);
+    assert_eq!(again(&less, busy), (503, 2, 2), "anew, with another key");
+    assert_eq!(again(&gateway(), busy), (503, 1, 1));
+    assert_eq!(again(&less, |_| Reaction::status(409)), (409, 1, 1));
+    let broken = |_: &Sent| Reaction::error(FetchError::Network("it broke".into()));
+    assert_eq!(again(&less, broken), (504, 1, 1));
+    let large = |_: &Sent| {
+        let limit_bytes = MAX_ANSWER_BYTES;
+        Reaction::error(FetchError::TooLarge { limit_bytes })
+    };
+    assert_eq!(again(&gateway().keeps(Keeps::Success), large), (502, 1, 1));
 }
 
 #[test]

@@ -45,9 +45,16 @@ fn failed(status: u16) -> Verdict {
 #[test]
 fn what_is_not_kept_frees_the_key() {
     let bare = || Verdict::Failed(Failure::terminal("no", "no"));
+    // Nobody knows whether it was done: it must not be done once more by itself.
+    let unsure = || {
+        let failure = Failure::terminal("no", "no").with_unknown_effect();
+        Verdict::Failed(failure.with_answer(answer(504)))
+    };
     for (keeps, verdict, kept) in [
         (Keeps::All, failed(503), true),
         (Keeps::All, bare(), true),
+        (Keeps::Below500, unsure(), true),
+        (Keeps::Success, unsure(), true),
         (Keeps::Below500, succeeded(), true),
         (Keeps::Below500, Verdict::Succeeded(answer(500)), false),
         (Keeps::Below500, failed(499), true),

@@ -501,10 +501,22 @@ fn event(rule: &EventRule) -> String {
     }
 }
 
+fn place(rule: &KeyRule) -> String {
+    match rule {
+        KeyRule::Header(name) => format!("`{name}`"),
+        KeyRule::Body(pointer) => format!("`{pointer}`"),
+        KeyRule::All(parts) | KeyRule::Whole(parts) => {
+            let parts: Vec<String> = parts.iter().map(place).collect();
+            parts.join(" + ")
+        }
+        other => other.place(),
+    }
+}
+
 fn keys(pack: &Pack) -> String {
-    let mut out = list(pack.keys.iter().map(KeyRule::place));
+    let mut out = list(pack.keys.iter().map(place));
     if let Some(split) = &pack.split {
-        let _ = write!(out, "; of each item of `{}`: {}", split.list, split.key);
+        let _ = write!(out, "; of each item of `{}`: `{}`", split.list, split.key);
     }
     out.replace("; of each item of ``", "; of each item of the list")
 }

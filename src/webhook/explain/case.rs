@@ -294,6 +294,9 @@ impl<'a> Case<'a> {
     }
 
     fn bodies(&mut self) -> bool {
+        if !self.scheme.covers_body() {
+            return false;
+        }
         let other = self.hints.other_body.map(|bytes| bodies::Form {
             says: "before or after its content encoding, whichever was not checked".to_owned(),
             bytes: bytes.to_vec(),
@@ -331,7 +334,7 @@ impl<'a> Case<'a> {
                 self.proven.push(Fact::SecretExpired { secret });
             }
         }
-        let (by_s, tolerance_s) = (skew_s.unsigned_abs(), tolerance_s(self.scheme));
+        let (by_s, tolerance_s) = (skew_s.unsigned_abs(), self.scheme.tolerance_s().flatten());
         match skew_s {
             0 => return true,
             1.. => self.proven.push(Fact::TooOld { by_s, tolerance_s }),
@@ -345,15 +348,4 @@ impl<'a> Case<'a> {
 /// How a secret is called in a sentence.
 fn named(index: usize, at: &SecretAt<'_>) -> String {
     format!("{index} ({})", at.name)
-}
-
-/// How far the clocks may be apart, where the scheme says so.
-fn tolerance_s(scheme: &Scheme) -> Option<u64> {
-    match scheme {
-        Scheme::Form(form) => form.timestamp.as_ref()?.tolerance_s,
-        Scheme::StandardWebhooks { tolerance_s }
-        | Scheme::GitLab { tolerance_s }
-        | Scheme::Mailgun { tolerance_s } => *tolerance_s,
-        Scheme::None | Scheme::Twilio | Scheme::ClientState => None,
-    }
 }

@@ -112,9 +112,6 @@ impl Fact {
     }
 
     fn says(&self) -> String {
-        let limit = |tolerance: &Option<u64>| {
-            tolerance.map_or_else(String::new, |s| format!("; at most {s} s are accepted"))
-        };
         match self {
             Self::Holds => "The signature holds.".into(),
             Self::Unsigned => "This source checks no signature: anybody may send to it.".into(),
@@ -125,14 +122,7 @@ impl Fact {
                 secret,
                 fault,
                 live,
-            } => {
-                let so = if *live {
-                    " Every delivery to this source is refused until it can (500 misconfigured)."
-                } else {
-                    ""
-                };
-                format!("Secret {secret} can't be used: it {fault}.{so}")
-            }
+            } => faulty(secret, *fault, *live),
             Self::SecretExpired { secret } => {
                 format!("The signature holds with secret {secret}, which has expired.")
             }
@@ -158,14 +148,8 @@ impl Fact {
                 "Header fields that belong to another sender are there: {}.",
                 titles.join(", ")
             ),
-            Self::TooOld { by_s, tolerance_s } => {
-                let limit = limit(tolerance_s);
-                format!("By its timestamp it was signed {by_s} s before it came{limit}.")
-            }
-            Self::FromFuture { by_s, tolerance_s } => {
-                let limit = limit(tolerance_s);
-                format!("By its timestamp it was signed {by_s} s after it came{limit}.")
-            }
+            Self::TooOld { by_s, tolerance_s } => skewed(*by_s, "before", *tolerance_s),
+            Self::FromFuture { by_s, tolerance_s } => skewed(*by_s, "after", *tolerance_s),
             Self::BodyForm { how } => format!("The signature holds for the body {how}."),
             Self::BodyLength { got, wanted } => {
                 format!("The body has {got} bytes, but Content-Length says {wanted}.")
@@ -256,4 +240,18 @@ impl Fact {
             remedy: self.remedy().to_owned(),
         }
     }
+}
+
+fn faulty(secret: &str, fault: SecretFault, live: bool) -> String {
+    let so = if live {
+        " Every delivery to this source is refused until it can (500 misconfigured)."
+    } else {
+        ""
+    };
+    format!("Secret {secret} can't be used: it {fault}.{so}")
+}
+
+fn skewed(by_s: u64, side: &str, tolerance_s: Option<u64>) -> String {
+    let limit = tolerance_s.map_or_else(String::new, |s| format!("; at most {s} s are accepted"));
+    format!("By its timestamp it was signed {by_s} s {side} it came{limit}.")
 }

@@ -1,6 +1,7 @@
 //! Header fields, clocks and public addresses.
 
 use super::*;
+use crate::webhook::KeyForm;
 
 #[test]
 fn clocks_that_differ_are_told_in_seconds() {
@@ -320,5 +321,68 @@ fn an_address_without_a_host_has_no_forms() {
             &Hints::default(),
         );
         assert_eq!(codes(&found), ["no_match"], "{configured}");
+    }
+}
+
+/// Every number, name and address is the one of Twilio's own tests.
+#[test]
+fn twilio_signs_the_address_and_the_fields_of_the_form() {
+    let twilio = packs::by_name("twilio").expect("a pack");
+    let headers: Headers = [
+        ("x-twilio-signature", "RSOYDt4T1cUTdK1PDd93/VVr8B8="),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ]
+    .into_iter()
+    .collect();
+    let body = b"CallSid=CA1234567890ABCDE&Caller=%2B14158675309&Digits=1234&From=%2B14158675309&To=%2B18005551212";
+    let ask = |url: Option<&str>, token: &str| {
+        let arrival = Arrival {
+            method: "POST",
+            target: "/myapp.php?foo=1&bar=2",
+            public_url: url,
+            headers: &headers,
+            body,
+            now_ms: NOW_MS,
+        };
+        explain(
+            &twilio.scheme,
+            &arrival,
+            &[secret(token)],
+            &Hints::default(),
+        )
+    };
+    let right = "https://mycompany.com/myapp.php?foo=1&bar=2";
+    assert_eq!(ask(Some(right), "12345").verdict, Verdict::Accepted);
+    let found = ask(Some("http://mycompany.com/myapp.php?foo=1&bar=2"), "12345");
+    assert_eq!(first(&found).0, "url_form", "{found:?}");
+    let found = ask(Some("https://mycompany.com/other"), "12345");
+    assert_eq!(first(&found).0, "url_form", "{found:?}");
+    assert_eq!(first(&ask(None, "12345")).0, "url_missing");
+    assert_eq!(first(&ask(Some(right), "12345 ")).0, "secret_form");
+    assert_eq!(codes(&ask(Some(right), "54321")), ["no_match"]);
+}
+
+/// A delivery that nobody signed, at a source of every provider: something is said, and nothing leaks.
+#[test]
+fn every_pack_can_be_explained() {
+    for pack in packs::names().filter_map(packs::by_name) {
+        let key = match pack.scheme.key_form() {
+            KeyForm::Ed25519Hex => {
+                "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+            }
+            KeyForm::Ed25519Base64 => "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+            _ => SECRET,
+        };
+        for sender in senders() {
+            let found = look(&pack.scheme, &sender.signed(), BODY, &[secret(key)]);
+            assert!(!found.findings.is_empty(), "{}", pack.name);
+            let unsigned = !pack.scheme.is_signed();
+            assert_eq!(
+                found.verdict == Verdict::Unsigned,
+                unsigned,
+                "{}",
+                pack.name
+            );
+        }
     }
 }

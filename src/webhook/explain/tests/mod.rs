@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::types::Headers;
-use crate::webhook::Secret;
 use crate::webhook::scheme::{Algorithm, Form, Timestamp, TimestampAt, Unit};
+use crate::webhook::{Secret, packs};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ed25519_dalek::{Signer as _, SigningKey};
@@ -51,12 +51,21 @@ struct Sender {
     sign: Sign,
 }
 
+/// Senders of all kinds, by the schemes of their packs.
 fn senders() -> Vec<Sender> {
-    let sha256 = |header| Form::new(Algorithm::HmacSha256, header);
+    let mut all = signers();
+    for sender in &mut all {
+        let pack = packs::by_name(sender.name).expect("a pack");
+        sender.scheme = pack.scheme;
+    }
+    all
+}
+
+fn signers() -> Vec<Sender> {
     vec![
         Sender {
             name: "github",
-            scheme: Scheme::github(),
+            scheme: Scheme::None,
             sign: |body, _, key, _| {
                 let digest = hex(&hmac(key, &[body]));
                 vec![("X-Hub-Signature-256", format!("sha256={digest}"))]
@@ -64,13 +73,7 @@ fn senders() -> Vec<Sender> {
         },
         Sender {
             name: "stripe",
-            scheme: Scheme::Form(
-                sha256("stripe-signature")
-                    .prefix("v1=")
-                    .list(',')
-                    .signing("{timestamp}.{body}".parse().expect("a template"))
-                    .timestamp(seconds(TimestampAt::Pair("t".into()))),
-            ),
+            scheme: Scheme::None,
             sign: |body, time, key, _| {
                 let digest = hex(&hmac(key, &[time.as_bytes(), b".", body]));
                 vec![("Stripe-Signature", format!("t={time},v1={digest}"))]
@@ -78,14 +81,7 @@ fn senders() -> Vec<Sender> {
         },
         Sender {
             name: "slack",
-            scheme: Scheme::Form(
-                sha256("x-slack-signature")
-                    .prefix("v0=")
-                    .signing("v0:{timestamp}:{body}".parse().expect("a template"))
-                    .timestamp(seconds(TimestampAt::Header(
-                        "x-slack-request-timestamp".into(),
-                    ))),
-            ),
+            scheme: Scheme::None,
             sign: |body, time, key, _| {
                 let digest = hex(&hmac(key, &[b"v0:", time.as_bytes(), b":", body]));
                 vec![
@@ -96,28 +92,22 @@ fn senders() -> Vec<Sender> {
         },
         Sender {
             name: "shopify",
-            scheme: Scheme::Form(sha256("x-shopify-hmac-sha256").base64()),
+            scheme: Scheme::None,
             sign: |body, _, key, _| {
                 vec![("X-Shopify-Hmac-Sha256", STANDARD.encode(hmac(key, &[body])))]
             },
         },
         Sender {
             name: "square",
-            scheme: Scheme::Form(
-                sha256("x-square-hmacsha256-signature")
-                    .base64()
-                    .signing("{url}{body}".parse().expect("a template")),
-            ),
+            scheme: Scheme::None,
             sign: |body, _, key, url| {
                 let digest = STANDARD.encode(hmac(key, &[url.as_bytes(), body]));
                 vec![("X-Square-HmacSha256-Signature", digest)]
             },
         },
         Sender {
-            name: "standard webhooks",
-            scheme: Scheme::StandardWebhooks {
-                tolerance_s: Some(300),
-            },
+            name: "standard-webhooks",
+            scheme: Scheme::None,
             sign: |body, time, key, _| {
                 let key = STANDARD.decode(key).unwrap_or_default();
                 let digest = hmac(&key, &[b"msg_1.", time.as_bytes(), b".", body]);
@@ -145,7 +135,7 @@ impl Sender {
     }
 
     fn has_time(&self) -> bool {
-        matches!(self.name, "stripe" | "slack" | "standard webhooks")
+        matches!(self.name, "stripe" | "slack" | "standard-webhooks")
     }
 }
 
