@@ -362,7 +362,9 @@ fn frees(task: &Task, begin: &Begin) -> bool {
         task.state,
         State::Succeeded | State::Failed { resumable: false }
     );
-    over && !kept && !left && !owes && !repeated && begin.parent.is_none()
+    let failed = matches!(task.state, State::Failed { .. });
+    let unsure = failed && task.failure.as_ref().is_some_and(|f| f.unknown);
+    over && !kept && !left && !unsure && !owes && !repeated && begin.parent.is_none()
 }
 
 /// G2: what is final never changes before it expires.
