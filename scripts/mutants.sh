@@ -36,7 +36,7 @@ make_package() {
   cp .cargo/mutants.toml "$PACKAGE/.cargo/"
   cp scripts/mutants/lib.rs "$PACKAGE/src/lib.rs"
   cp -R src/protocol src/store src/types src/limits.rs "$PACKAGE/src/"
-  cp src/http/{document,frame,object_call,object_call_tests,waiting}.rs "$PACKAGE/src/http/"
+  cp src/http/{document,frame,object_call,object_call_tests,object_reply,waiting}.rs "$PACKAGE/src/http/"
   cp -R tests/model "$tests/"
   cp -R tests/native/{protocol_*.rs,previous.rs,previous,store.rs,snapshots} "$tests/native/"
   for file in "$tests"/native/*.rs; do echo "mod $(basename "$file" .rs);"; done >"$WORK/main.rs"

@@ -9,5 +9,6 @@ pub mod http {
     pub mod document;
     mod frame;
     pub mod object_call;
+    mod object_reply;
     pub mod waiting;
 }

@@ -104,7 +104,7 @@ fn hide(mutant: Mutant, task: &mut Task, event: &mut Event, ms: u64) {
             }
         }
         (Mutant::ClockGoesBack, _) => task.seen_ms = 0,
-        (Mutant::UsedUpIsNew, _) => task.policy.after_expiry = AfterExpiry::New,
+        (Mutant::UsedUpIsNew, Event::Begin(_)) => task.policy.after_expiry = AfterExpiry::New,
         (Mutant::LateSuspension, Event::Suspend(_)) => {
             if let Some(lease) = &mut task.lease {
                 lease.ends_ms = lease.ends_ms.max(ms + 1);

@@ -373,8 +373,8 @@ fn deliveries(world: &mut World, before: Option<&Task>, event: &Event, out: &Tra
 
 /// A key that is used up begins nothing, whether or not anything of its task is left; and only then.
 fn used_up(world: &mut World, before: Option<&Task>, out: &Transition, ms: u64) {
-    let ends = before.filter(|t| t.has_ended()).and_then(|t| t.expires_ms);
-    let alive = before.is_some() && ends.is_none_or(|at| ms < at);
+    let kept = |t: &Task| t.has_ended() && t.expires_ms.is_some_and(|at| ms < at);
+    let alive = before.is_some_and(kept);
     let left = before.is_none_or(|t| t.has_ended() || matches!(t.state, State::Forgotten));
     let is = left && !alive && ms < world.memory.used_up;
     let refused = matches!(out.reply, Reply::Expired);

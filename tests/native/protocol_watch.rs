@@ -362,8 +362,8 @@ fn frees(task: &Task, begin: &Begin) -> bool {
         task.state,
         State::Succeeded | State::Failed { resumable: false }
     );
-    let unsure = task.failure.as_ref().is_some_and(|f| f.unknown);
-    let unsure = unsure && !matches!(task.state, State::Succeeded);
+    let failed = matches!(task.state, State::Failed { .. });
+    let unsure = failed && task.failure.as_ref().is_some_and(|f| f.unknown);
     over && !kept && !left && !unsure && !owes && !repeated && begin.parent.is_none()
 }
 
