@@ -35,6 +35,7 @@ mod manners;
 mod message_faults;
 mod on_unknown;
 mod packs;
+mod packs_more;
 mod panics;
 mod parallel;
 mod payments;

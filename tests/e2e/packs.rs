@@ -9,11 +9,11 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
 /// Seconds since 1970, as text.
-fn now_s() -> String {
+pub fn now_s() -> String {
     (crate::support::unix_ms() / 1_000).to_string()
 }
 
-fn hmac(secret: &str, parts: &[&[u8]]) -> Vec<u8> {
+pub fn hmac(secret: &str, parts: &[&[u8]]) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("any key");
     for part in parts {
         mac.update(part);
@@ -21,7 +21,7 @@ fn hmac(secret: &str, parts: &[&[u8]]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
         out
@@ -45,7 +45,7 @@ fn samples(folder: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 /// The value of a secret as the servers under test have it.
-fn secret(name: &str) -> String {
+pub fn secret(name: &str) -> String {
     let vars = std::fs::read_to_string(root().join(".dev.vars.example")).expect("the file");
     let mut lines = vars.lines().filter_map(|line| line.split_once('='));
     let found = lines.find(|(key, _)| *key == name);
@@ -54,7 +54,7 @@ fn secret(name: &str) -> String {
 
 /// Sends a delivery three times, two of them at once: one task, run once, the same answer byte for byte.
 #[track_caller]
-fn thrice(name: &str, body: &[u8], request: &Request) -> Answer {
+pub fn thrice(name: &str, body: &[u8], request: &Request) -> Answer {
     let mut answers = at_once(shared(), &[request.clone(), request.clone()]);
     answers.push(shared().send(request));
     let task_id = answers[0].task_id();
@@ -78,7 +78,7 @@ fn thrice(name: &str, body: &[u8], request: &Request) -> Answer {
 
 /// The same delivery with its last byte changed is refused, whatever it is.
 #[track_caller]
-fn refused_if_changed(name: &str, request: &Request, body: &[u8]) {
+pub fn refused_if_changed(name: &str, request: &Request, body: &[u8]) {
     let mut other = body.to_vec();
     let last = other.last_mut().expect("not empty");
     *last ^= 1;
