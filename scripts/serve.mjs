@@ -8,6 +8,7 @@
 //   state   folder of the objects and of D1, kept over restarts; without it the data is gone at the end
 //   build   folder with index.js and index_bg.wasm (default build-lab)
 //   vars    JSON object of variables and secrets, over [vars] of wrangler.toml and the values of .dev.vars.example
+//   limiters JSON object of rate limiters: {"NAME": {"limit": 5, "period": 60}}
 //   host    default 127.0.0.1
 //   verbose 1 prints what workerd logs (it is quiet otherwise, but for errors)
 //
@@ -26,7 +27,7 @@ import { openFilesWarning } from "./lib/processes.mjs";
 import { migrate } from "./lib/migrate.mjs";
 
 function options() {
-  const names = ["port", "state", "build", "vars", "host", "verbose"];
+  const names = ["port", "state", "build", "vars", "limiters", "host", "verbose"];
   const { values } = parseArgs({ options: Object.fromEntries(names.map((name) => [name, { type: "string" }])) });
   const get = (name, fallback) => values[name] ?? process.env[`ONCEWARD_${name.toUpperCase()}`] ?? fallback;
   return {
@@ -34,6 +35,7 @@ function options() {
     state: get("state"),
     build: resolve(ROOT, get("build", "build-lab")),
     vars: JSON.parse(get("vars", "{}")),
+    limiters: JSON.parse(get("limiters", "{}")),
     host: get("host", "127.0.0.1"),
     verbose: get("verbose", "") === "1",
   };
@@ -69,8 +71,14 @@ function miniflareOptions(given, modules) {
     durableObjects: { TASKS: { className: "TaskObject", useSQLite: true } },
     d1Databases: { DB: config.databaseId },
     serviceBindings: { SELF: kCurrentWorker },
+    ratelimits: limiters(given.limiters),
     unsafeDirectSockets: [{ host: given.host, port: given.port }],
   });
+}
+
+function limiters(given) {
+  const entries = Object.entries(given).map(([name, simple], at) => [name, { namespace_id: `${at + 1}`, simple }]);
+  return Object.fromEntries(entries);
 }
 
 function devVars() {

@@ -69,7 +69,7 @@ pub fn check(data: &[u8]) {
             is_whole_input(&admitted, &request.body);
         }
         let tokens = Tokens::single(Some(TOKEN));
-        let call = admit_call(app, "echo", &delivery, request.body.clone(), &tokens);
+        let call = admit_call(app, "echo", &delivery, request.body.clone(), &tokens, "r");
         let call = judged(call);
         if call.is_some() {
             let mut fields = request.headers.iter();

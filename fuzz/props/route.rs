@@ -2,6 +2,7 @@
 
 use super::input::{is_whole, text};
 use onceward::http::gateway;
+use onceward::http::policy;
 use onceward::http::query::parameters;
 use onceward::http::route::{Route, preflight, route};
 use onceward::http::signal::is_one_time;
@@ -81,6 +82,10 @@ fn address(route: &Route) -> Option<String> {
         Route::Explain { source } => format!("/v1/sources/{source}/explain"),
         Route::Health => "/healthz".into(),
         Route::ErrorPage { code } => format!("/errors/{code}"),
+        Route::ErrorIndex => "/errors".into(),
+        Route::Policies => "/.well-known/idempotency".into(),
+        Route::PolicyIndex => "/policy".into(),
+        Route::PolicyPage { kind, name } => policy::address(*kind, name),
         Route::Continue => "/internal/continue".into(),
         Route::SetFaults | Route::ShowFaults => "/lab/faults".into(),
         Route::ShowCounters => "/lab/counters".into(),

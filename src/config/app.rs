@@ -119,6 +119,7 @@ impl<F: Named> Builder<F> {
         for function in self.functions {
             let name = function.name().to_owned();
             let mut wrong = function.policy().problems();
+            wrong.extend(function.rules().problems(function.policy()));
             if !is_route_name(&name) {
                 wrong.push("its name must match [a-z0-9][a-z0-9_-]{0,63}".to_owned());
             }

@@ -2,7 +2,6 @@
 
 mod check;
 mod declared;
-
 pub(super) use declared::declared;
 
 use super::ConfigProblem;
@@ -11,7 +10,7 @@ use crate::types::{Keeps, Policy};
 use crate::webhook::Secret;
 use serde::Deserialize;
 
-/// Methods that a gateway takes; the platform can send no others.
+/// Methods that a gateway takes and the platform can send.
 pub const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 /// Fields that go on to the origin without being named: they describe the body, or what is wanted of it.
 const USUAL: &[&str] = &[
@@ -319,11 +318,6 @@ impl Gateway {
         self.idempotent_methods.iter().any(|m| m == method)
     }
 
-    /// Methods that need a key.
-    pub fn methods(&self) -> &[String] {
-        &self.idempotent_methods
-    }
-
     /// Names of the client's fields that go on, in lower case.
     pub fn forwarded_names(&self) -> Vec<String> {
         let own = self.forward_headers.iter().map(|n| n.to_ascii_lowercase());
@@ -391,9 +385,8 @@ impl Gateway {
         lookup: &dyn Fn(&str) -> Option<String>,
     ) -> Result<(), ConfigProblem> {
         let problem = |text| ConfigProblem::new(format!("gateway {}", self.name), text);
-        self.origin_headers
-            .iter()
-            .try_for_each(|header| header.value(lookup).map(drop).map_err(problem))
+        let mut headers = self.origin_headers.iter();
+        headers.try_for_each(|header| header.value(lookup).map(drop).map_err(problem))
     }
 }
 

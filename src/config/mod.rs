@@ -34,6 +34,7 @@ pub use source::Source;
 pub use tenant::Tenant;
 
 use crate::function::Function;
+use crate::http::profile::CallRules;
 use crate::types::Policy;
 
 /// Longest name of a source or function in an address.
@@ -45,6 +46,10 @@ pub trait Named {
     fn name(&self) -> &str;
     /// How it wants to be run.
     fn policy(&self) -> &Policy;
+    /// What its callers are promised.
+    fn rules(&self) -> CallRules {
+        CallRules::default()
+    }
 }
 
 impl Named for Function {
@@ -54,6 +59,10 @@ impl Named for Function {
 
     fn policy(&self) -> &Policy {
         Self::policy(self)
+    }
+
+    fn rules(&self) -> CallRules {
+        Self::rules(self).clone()
     }
 }
 

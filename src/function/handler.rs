@@ -2,6 +2,7 @@
 
 use super::ctx::{Ctx, StepScope};
 use super::undo::{Handler, Undo};
+use crate::http::profile::{CallRules, Profile};
 use crate::limits;
 use crate::types::{Answer, Failure, Input, Policy};
 use crate::webhook::json;
@@ -39,6 +40,7 @@ pub(super) type Handlers = BTreeMap<String, Handler>;
 pub struct Function {
     name: String,
     policy: Policy,
+    rules: CallRules,
     run: Rc<Run>,
     check: Rc<Check>,
     handlers: Rc<Handlers>,
@@ -65,6 +67,7 @@ impl Function {
         Self {
             name: name.to_owned(),
             policy: Policy::default(),
+            rules: CallRules::default(),
             run: Rc::new(move |ctx, input| {
                 let function = Rc::clone(&function);
                 Box::pin(async move {
@@ -126,6 +129,26 @@ impl Function {
         self
     }
 
+    /// Sets what its callers are promised. Webhooks that run it have contracts of their own.
+    ///
+    /// ```
+    /// use onceward::function::{Ctx, Failure, Function, Profile};
+    /// async fn pay(_: Ctx, order: String) -> Result<String, Failure> { Ok(order) }
+    /// let function = Function::new("pay", pay).profile(Profile::Acp);
+    /// assert!(function.rules().echo_key);
+    /// ```
+    #[must_use]
+    pub fn profile(self, profile: Profile) -> Self {
+        self.call_rules(profile.rules())
+    }
+
+    /// Sets the same, one by one.
+    #[must_use]
+    pub fn call_rules(mut self, rules: CallRules) -> Self {
+        self.rules = rules;
+        self
+    }
+
     /// Replaces the check of inputs.
     #[must_use]
     pub fn checked_by(
@@ -144,6 +167,11 @@ impl Function {
     /// How it is run.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// What its callers are promised.
+    pub fn rules(&self) -> &CallRules {
+        &self.rules
     }
 
     /// Looks at an input without running anything.

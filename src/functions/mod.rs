@@ -9,6 +9,8 @@ mod lab;
 mod payment;
 
 use crate::function::Function;
+#[cfg(feature = "lab")]
+use crate::function::Profile;
 
 /// Every function, each under its own name.
 ///
@@ -23,7 +25,13 @@ pub fn all() -> Vec<Function> {
         echo::function(),
         payment::function(),
         #[cfg(feature = "lab")]
-        lab::function(),
+        lab::function("lab"),
+        #[cfg(feature = "lab")]
+        lab::function("lab-stripe").profile(Profile::Stripe),
+        #[cfg(feature = "lab")]
+        lab::function("lab-acp").profile(Profile::Acp),
+        #[cfg(feature = "lab")]
+        lab::function("lab-strict").call_rules(lab::strict()),
     ]
 }
 

@@ -4,7 +4,8 @@
 //! 1. route: the source or function exists (404);
 //! 2. size: declared length, body, kept header fields (413, 431);
 //! 3. signature or token (401, 403; 500 where the secret is not usable);
-//! 4. key (400).
+//! 4. type of the body, where a function takes some only (415);
+//! 5. key (400).
 //!
 //! What comes after, the object decides: fingerprint (422), in progress, stored answer.
 //!
@@ -14,8 +15,10 @@
 use super::auth::{Caller, Scope, Tokens};
 use super::code::Code;
 use super::headers::{keep_input, size};
-use super::prefer::Prefer;
+use super::media;
+use super::prefer::{Handling, Prefer};
 use super::problem::Problem;
+use super::profile::KeySyntax;
 use crate::config::{App, Named};
 use crate::limits::{MAX_BODY_BYTES, MAX_HEADER_BYTES};
 use crate::types::{Headers, Input, TaskKey, TaskKind};
@@ -87,7 +90,7 @@ pub fn check_call<'a, F: Named>(
     Ok(function)
 }
 
-/// Decides about a call of a function.
+/// Decides about a call of a function. `fresh` is random: it names a call that needs no key.
 ///
 /// # Errors
 /// The first check that fails, as a problem to answer with. Its `reason` is for the log.
@@ -97,11 +100,19 @@ pub fn admit_call<F: Named>(
     delivery: &Delivery<'_>,
     body: Vec<u8>,
     tokens: &Tokens,
+    fresh: &str,
 ) -> Result<Admitted, Problem> {
     let function = check_call(app, function, delivery)?;
     body_fits(body.len())?;
     let Caller { tenant, .. } = tokens.check(delivery.headers, Scope::Invoke)?;
-    let key = key_of(&[KeyRule::IdempotencyKey], delivery.headers)?;
+    let rules = function.rules();
+    media::check(delivery.headers, &rules.accepts)?;
+    let mut prefer = Prefer::read(delivery.headers);
+    let key = rules.key_of(delivery.headers, prefer, fresh)?;
+    if rules.key == KeySyntax::Strict {
+        // Asked to be lenient, it is not.
+        prefer.handling = prefer.handling.filter(|h| *h == Handling::Strict);
+    }
     let name = function.name();
     let document = Document::new(delivery.headers.get("content-type"), &body);
     let fingerprint = FingerprintMode::Raw
@@ -115,10 +126,29 @@ pub fn admit_call<F: Named>(
             headers: kept_of_call(delivery.headers),
             body,
         },
-        prefer: Prefer::read(delivery.headers),
+        prefer,
         mode: Mode::Call,
         respond_within_ms: function.policy().respond_within_ms,
     })
+}
+
+/// What a sender prefers. How closely its key is checked, it can say of the field `Idempotency-Key`
+/// only: where the key stands elsewhere, there is nothing to be strict about.
+pub(super) fn wishes(rules: &[KeyRule], headers: &Headers) -> Prefer {
+    let mut prefer = Prefer::read(headers);
+    if !rules.contains(&KeyRule::IdempotencyKey) {
+        prefer.handling = None;
+    }
+    prefer
+}
+
+/// The rules by which a key is read if it is to be checked as the sender prefers.
+pub(super) fn closely(rules: &[KeyRule], prefer: Prefer) -> Vec<KeyRule> {
+    let strict = |rule: &KeyRule| match rule {
+        KeyRule::IdempotencyKey if prefer.is_strict() => KeyRule::IdempotencyKeyStrict,
+        other => other.clone(),
+    };
+    rules.iter().map(strict).collect()
 }
 
 fn kept_of_call(headers: &Headers) -> Headers {
@@ -167,7 +197,7 @@ pub(super) fn key_of(rules: &[KeyRule], headers: &Headers) -> Result<String, Pro
     key_at(rules, &from)
 }
 
-fn key_at(rules: &[KeyRule], from: &KeySource<'_>) -> Result<String, Problem> {
+pub(super) fn key_at(rules: &[KeyRule], from: &KeySource<'_>) -> Result<String, Problem> {
     key::extract(rules, from).map_err(|problem| key_problem(&problem))
 }
 

@@ -180,6 +180,7 @@ fn call(faults: &[Fault]) -> Result<Admitted, Problem> {
         &delivery,
         r.body,
         &Tokens::single(Some("token")),
+        "fresh",
     )
 }
 

@@ -17,8 +17,11 @@
 use super::admit::Mode;
 use super::code::Code;
 use super::document::TaskDocument;
+use super::policy::address;
 use super::prefer::Prefer;
 use super::problem::Problem;
+use super::profile::Statuses;
+use super::show::preferred;
 use super::waiting::WaitingDocument;
 use crate::protocol::{self, State, Waiting};
 use crate::types::Answer;
@@ -100,6 +103,8 @@ pub struct Seen<'a> {
     pub mode: Mode,
     /// What the client prefers; the caller waited accordingly.
     pub prefer: Prefer,
+    /// What the function's profile makes of refusals.
+    pub statuses: Statuses,
     /// This delivery neither began nor resumed the task.
     pub replayed: bool,
     /// Now.
@@ -117,6 +122,7 @@ pub fn answer(seen: &Seen<'_>) -> Answer {
         mode: seen.mode,
         duplicate: seen.replayed,
         honoured: seen.prefer.granted(),
+        statuses: seen.statuses,
         now_ms: seen.now_ms,
     };
     match Standing::of(seen.standing, seen.now_ms) {
@@ -156,8 +162,10 @@ pub struct Asked {
     /// This delivery neither began nor resumed the task.
     pub duplicate: bool,
     /// The preferences that were honoured: `respond_async` if nobody waited because of it, `wait_s` if
-    /// the wait was made longer or shorter by it.
+    /// the wait was made longer or shorter by it, `handling` if the key was checked by it.
     pub honoured: Prefer,
+    /// What the function's profile makes of refusals.
+    pub statuses: Statuses,
     /// Now.
     pub now_ms: u64,
 }
@@ -176,14 +184,59 @@ pub struct Asked {
 ///     mode: Mode::Call,
 ///     duplicate,
 ///     honoured: Prefer::default(),
+///     statuses: Default::default(),
 ///     now_ms: 0,
 /// };
 /// assert_eq!(by_contract(&Standing::Running, &asked(false), &task).status, 202);
 /// assert_eq!(by_contract(&Standing::Running, &asked(true), &task).status, 409);
 /// ```
 pub fn by_contract(standing: &Standing, asked: &Asked, task: &TaskDocument) -> Answer {
+    let out = said(standing, asked, task);
+    let is_document = matches!(out, Said::Document | Said::Accepted(_));
+    let mut answer = match out {
+        Said::Own(answer) => answer,
+        Said::Document => preferred(task.to_answer(200), asked.honoured),
+        Said::Accepted(retry_after_s) => preferred(accepted(retry_after_s, task), asked.honoured),
+        Said::Refused(problem) => problem.policy(address(task.kind, &task.name)).to_answer(),
+    };
+    let is_end = matches!(
+        standing,
+        Standing::Succeeded { .. } | Standing::FailedForGood { .. }
+    );
+    let headers = &mut answer.headers;
+    if is_end && asked.duplicate {
+        headers.set("idempotent-replayed", "true");
+    }
+    headers.set("onceward-task-id", task.task_id.to_string());
+    if let Some(at_ms) = task.expires_ms {
+        headers.set("idempotency-expires", rfc3339(at_ms));
+    }
+    let shown = Prefer {
+        respond_async: asked.honoured.respond_async && answer.status == 202,
+        returns: asked.honoured.returns.filter(|_| is_document),
+        ..asked.honoured
+    };
+    if let Some(applied) = shown.applied() {
+        answer.headers.set("preference-applied", applied);
+    }
+    answer
+}
+
+/// What is said, before it is made an answer.
+enum Said {
+    /// The function's own answer.
+    Own(Answer),
+    /// 200 with the task document.
+    Document,
+    /// 202 with the task document, and the seconds until it makes sense to look again.
+    Accepted(Option<u64>),
+    /// A problem.
+    Refused(Problem),
+}
+
+fn said(standing: &Standing, asked: &Asked, task: &TaskDocument) -> Said {
     let webhook = matches!(asked.mode, Mode::Webhook { .. });
-    let mut out = match standing {
+    match standing {
         Standing::Running => unfinished(None, asked, task),
         Standing::Waiting { until_ms } => {
             unfinished(Some(wait_s(*until_ms, asked.now_ms)), asked, task)
@@ -191,30 +244,16 @@ pub fn by_contract(standing: &Standing, asked: &Asked, task: &TaskDocument) -> A
         Standing::Succeeded { answer }
         | Standing::FailedForGood {
             answer: Some(answer),
-        } => replayed(own(answer, asked.mode, task), asked),
-        Standing::FailedForGood { answer: None } if webhook => replayed(task.to_answer(200), asked),
-        Standing::FailedForGood { answer: None } => replayed(failed(task).to_answer(), asked),
-        Standing::FailedResumable if webhook => accepted(Some(RESUME_AFTER_S), task),
-        Standing::FailedResumable => failed(task).retry_after(RESUME_AFTER_S).to_answer(),
-        Standing::Cancelled if webhook => task.to_answer(200),
-        Standing::Cancelled => Problem::new(Code::TaskCancelled, "An operator cancelled the task.")
-            .task(task.task_id)
-            .to_answer(),
-        Standing::KeyReused => key_reused(task).to_answer(),
-    };
-    let headers = &mut out.headers;
-    headers.set("onceward-task-id", task.task_id.to_string());
-    if let Some(at_ms) = task.expires_ms {
-        headers.set("idempotency-expires", rfc3339(at_ms));
+        } => own(answer, asked.mode),
+        Standing::FailedForGood { answer: None } | Standing::Cancelled if webhook => Said::Document,
+        Standing::FailedForGood { answer: None } => Said::Refused(failed(task)),
+        Standing::FailedResumable if webhook => Said::Accepted(Some(RESUME_AFTER_S)),
+        Standing::FailedResumable => Said::Refused(failed(task).retry_after(RESUME_AFTER_S)),
+        Standing::Cancelled => Said::Refused(
+            Problem::new(Code::TaskCancelled, "An operator cancelled the task.").task(task.task_id),
+        ),
+        Standing::KeyReused => Said::Refused(key_reused(task).with_status(asked.statuses.mismatch)),
     }
-    let shown = Prefer {
-        respond_async: asked.honoured.respond_async && out.status == 202,
-        ..asked.honoured
-    };
-    if let Some(applied) = shown.applied() {
-        out.headers.set("preference-applied", applied);
-    }
-    out
 }
 
 /// The refusal of something that only a final task allows, such as forgetting it.
@@ -223,26 +262,21 @@ pub fn not_final(task: &TaskDocument) -> Problem {
 }
 
 /// The function's answer, unless it is a 5xx that would make the sender repeat for days.
-fn own(answer: &Answer, mode: Mode, task: &TaskDocument) -> Answer {
+fn own(answer: &Answer, mode: Mode) -> Said {
     if matches!(mode, Mode::Webhook { own_5xx: false }) && answer.status >= 500 {
-        return task.to_answer(200);
+        return Said::Document;
     }
-    answer.clone()
+    Said::Own(answer.clone())
 }
 
-fn replayed(mut answer: Answer, asked: &Asked) -> Answer {
-    if asked.duplicate {
-        answer.headers.set("idempotent-replayed", "true");
-    }
-    answer
-}
-
-fn unfinished(retry_after_s: Option<u64>, asked: &Asked, task: &TaskDocument) -> Answer {
+fn unfinished(retry_after_s: Option<u64>, asked: &Asked, task: &TaskDocument) -> Said {
     let conflict = asked.mode == Mode::Call && asked.duplicate && !asked.honoured.respond_async;
     if conflict {
-        return in_progress(task, retry_after_s).to_answer();
+        return Said::Refused(
+            in_progress(task, retry_after_s).with_status(asked.statuses.in_flight),
+        );
     }
-    accepted(retry_after_s, task)
+    Said::Accepted(retry_after_s)
 }
 
 pub(super) fn accepted(retry_after_s: Option<u64>, task: &TaskDocument) -> Answer {

@@ -88,6 +88,7 @@ fn answers(standing: &protocol::Standing) -> [String; 2] {
             standing,
             mode,
             prefer: Prefer::default(),
+            statuses: Statuses::default(),
             replayed: true,
             now_ms: NOW_MS,
         }))
@@ -227,17 +228,18 @@ fn a_preference_for_a_wait_is_named_in_the_answer() {
         standing: &object,
         mode: Mode::Call,
         prefer: Prefer {
-            respond_async: false,
             wait_s: Some(99),
+            ..Prefer::default()
         },
+        statuses: Statuses::default(),
         replayed: true,
         now_ms: NOW_MS,
     });
     assert_eq!(out.headers.get("preference-applied"), Some("wait=25"));
     let asked = Asked {
         honoured: Prefer {
-            respond_async: false,
             wait_s: Some(25),
+            ..Prefer::default()
         },
         ..asked(Mode::Call, true)
     };

@@ -41,6 +41,7 @@ pub(super) fn asked(mode: Mode, duplicate: bool) -> Asked {
         mode,
         duplicate,
         honoured: Prefer::default(),
+        statuses: Statuses::default(),
         now_ms: NOW_MS,
     }
 }
@@ -156,6 +157,7 @@ fn preferences_show_where_they_were_honoured() {
     let honoured = |respond_async, wait_s| Prefer {
         respond_async,
         wait_s,
+        ..Prefer::default()
     };
     let done = Standing::Succeeded {
         answer: stored(200),

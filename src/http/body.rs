@@ -161,29 +161,6 @@ pub fn check_nesting(content_type: Option<&str>, bytes: &[u8]) -> Result<(), Pro
     json::check_depth(bytes).map_err(|fault| Problem::new(Code::InputInvalid, format!("{fault}.")))
 }
 
-/// Looks whether a content type is one of those that are taken; none named: any. Parameters don't count.
-///
-/// # Errors
-/// 415 with `Accept-Post`.
-///
-/// ```
-/// use onceward::http::body::check_type;
-/// let json = ["application/json".to_owned()];
-/// assert!(check_type(&json, Some("application/JSON; charset=utf-8")).is_ok());
-/// assert_eq!(check_type(&json, Some("text/plain")).unwrap_err().status(), 415);
-/// assert!(check_type(&[], None).is_ok());
-/// ```
-pub fn check_type(taken: &[String], sent: Option<&str>) -> Result<(), Problem> {
-    let essence = sent.unwrap_or_default();
-    let essence = essence.split(';').next().unwrap_or_default().trim();
-    if taken.is_empty() || taken.iter().any(|one| one.eq_ignore_ascii_case(essence)) {
-        return Ok(());
-    }
-    let taken = taken.join(", ");
-    let detail = format!("This address takes {taken}.");
-    Err(Problem::new(Code::UnsupportedMediaType, detail).header("accept-post", taken))
-}
-
 #[cfg(test)]
 #[path = "body_tests.rs"]
 mod tests;

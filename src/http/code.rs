@@ -1,6 +1,5 @@
 //! Every error that a client can get, each with a page of its own.
 
-use crate::types::{Answer, Headers};
 use std::fmt;
 use std::str::FromStr;
 
@@ -159,6 +158,18 @@ impl Code {
         format!("/errors/{}", self.as_str())
     }
 
+    /// True if the page of the route's policy helps: it says what keys it takes and for how long.
+    pub const fn is_about_keys(self) -> bool {
+        matches!(
+            self,
+            Self::KeyMissing
+                | Self::KeyMalformed
+                | Self::KeyReused
+                | Self::KeyExpired
+                | Self::TaskInProgress
+        )
+    }
+
     /// Seconds until it makes sense to send again, where that is known beforehand. Short where
     /// somebody else is at work, long where a person has to act.
     pub const fn retry_after_s(self) -> Option<u64> {
@@ -203,23 +214,6 @@ impl Code {
             Self::OriginUnknown => include_str!("../../docs/errors/origin_unknown.md"),
             Self::Unavailable => include_str!("../../docs/errors/unavailable.md"),
             Self::Overloaded => include_str!("../../docs/errors/overloaded.md"),
-        }
-    }
-
-    /// The answer to `GET /errors/{code}`.
-    pub fn page_answer(self) -> Answer {
-        let headers: Headers = [
-            ("content-type", "text/markdown; charset=utf-8"),
-            ("content-language", "en"),
-            ("cache-control", "public, max-age=3600"),
-            ("x-content-type-options", "nosniff"),
-        ]
-        .into_iter()
-        .collect();
-        Answer {
-            status: 200,
-            headers,
-            body: self.page().as_bytes().to_vec(),
         }
     }
 }
@@ -300,12 +294,27 @@ mod tests {
                 verdict.starts_with("Yes") || verdict.starts_with("No"),
                 "{code}: {verdict}"
             );
-            let line = format!(
-                "| [{code}]({code}.md) | {} | {} |",
+            let start = format!(
+                "| [{code}]({code}.md) | {} | {} | ",
                 code.status(),
                 code.title()
             );
-            assert!(index.contains(&line), "docs/errors/README.md lacks: {line}");
+            let line = index.lines().find(|line| line.starts_with(&start));
+            let line = line.unwrap_or_else(|| panic!("docs/errors/README.md lacks: {start}"));
+            // Cause, what to do, and the same verdict as the page.
+            let cells: Vec<&str> = line[start.len()..]
+                .trim_end_matches(" |")
+                .split(" | ")
+                .collect();
+            let again = if verdict.starts_with("Yes") {
+                "yes"
+            } else {
+                "no"
+            };
+            assert!(
+                matches!(cells.as_slice(), [cause, fix, last] if !cause.is_empty() && !fix.is_empty() && *last == again),
+                "docs/errors/README.md: wanted cause | what to do | {again}: {line}"
+            );
         }
     }
 
@@ -317,16 +326,5 @@ mod tests {
         for text in ["", "KEY_MISSING", "key-missing", "key_missing ", "nope"] {
             assert_eq!(text.parse::<Code>(), Err(UnknownCode), "{text:?}");
         }
-    }
-
-    #[test]
-    fn the_page_is_served_as_text() {
-        let answer = Code::KeyReused.page_answer();
-        assert_eq!(answer.status, 200);
-        assert_eq!(
-            answer.headers.get("content-type"),
-            Some("text/markdown; charset=utf-8")
-        );
-        assert_eq!(answer.body, Code::KeyReused.page().as_bytes());
     }
 }

@@ -10,19 +10,19 @@
 //! What comes after, the object decides: fingerprint (422), in progress, stored answer.
 
 use super::admit::{
-    Admitted, Delivery, Mode, body_fits, fits, key_problem, misconfigured, unreadable,
+    Admitted, Delivery, Mode, body_fits, closely, fits, key_at, misconfigured, unreadable, wishes,
 };
 use super::body::{self, Bodies};
 use super::code::Code;
 use super::headers::keep_input;
-use super::prefer::Prefer;
+use super::media;
 use super::problem::Problem;
 use super::split;
 use crate::config::{App, Named, Source, Tenant};
 use crate::limits::MAX_KEY_CHARS;
 use crate::types::{Answer, Headers, Input, TaskKey, TaskKind};
 use crate::webhook::{
-    Arrival, Document, KeySource, Proof, Refusal, Secret, event_of, handshake, hex, key, single,
+    Arrival, Document, KeySource, Proof, Refusal, Secret, event_of, handshake, hex, single,
 };
 use serde_json::Value;
 
@@ -79,8 +79,7 @@ pub fn check_hook<'a, F: Named>(
         return Err(Problem::method_not_allowed(&allow_of(source)));
     }
     if method == "POST" {
-        let sent = delivery.headers.get("content-type");
-        body::check_type(source.content_types(), sent)?;
+        media::check(delivery.headers, source.content_types())?;
     }
     fits(
         delivery,
@@ -169,6 +168,7 @@ pub fn admit_hook<F: Named>(
     {
         return Ok(Hook::handshake(secret, answer));
     }
+    body::check_nesting(arrived.delivery.headers.get("content-type"), plain)?;
     admit(app, source, arrived, decoded.into_plain(), &proof, secret)
 }
 
@@ -235,7 +235,6 @@ fn admit<F: Named>(
 ) -> Result<Hook, Problem> {
     let delivery = arrived.delivery;
     let content_type = delivery.headers.get("content-type");
-    body::check_nesting(content_type, &body)?;
     // No signature covers the content type: another one must not lead to another key.
     let document = if source.scheme().is_signed() {
         Document::by_its_bytes(&body)
@@ -248,12 +247,13 @@ fn admit<F: Named>(
     let function = app
         .function(source.function())
         .ok_or_else(|| misconfigured(format!("source {} runs no known function", source.name())))?;
+    let prefer = wishes(source.key_rules(), delivery.headers);
     let admitted = |key: &str, input: Input, fingerprint| Admitted {
         key: TaskKey::new(TaskKind::Source, source.name(), &tenant, key),
         function: source.function().to_owned(),
         fingerprint,
         input,
-        prefer: Prefer::read(delivery.headers),
+        prefer,
         mode: Mode::Webhook {
             own_5xx: source.passes_5xx(),
         },
@@ -278,13 +278,11 @@ fn admit<F: Named>(
             document: &document,
             material: proof.material,
         };
-        let key =
-            key::extract(source.key_rules(), &from).map_err(|problem| key_problem(&problem))?;
+        let key = key_at(&closely(source.key_rules(), prefer), &from)?;
         let fingerprint = source
             .fingerprint_mode()
             .of(delivery.method, delivery.target, &document)
             .map_err(unreadable)?;
-        drop(document);
         What::Task(Box::new(admitted(
             &key,
             Input { headers, body },
@@ -293,12 +291,15 @@ fn admit<F: Named>(
     };
     Ok(Hook {
         secret,
-        signed: source
-            .signed_window_ms()
-            .and(proof.material)
-            .map(|material| hex(&material)),
+        signed: recognised(source, proof),
         what,
     })
+}
+
+/// What the signed bytes are recognised by, if the source wishes that.
+fn recognised(source: &Source, proof: &Proof) -> Option<String> {
+    let material = source.signed_window_ms().and(proof.material)?;
+    Some(hex(&material))
 }
 
 /// The fields that the function sees: those that the source keeps, and what is known of the delivery.

@@ -6,13 +6,16 @@
 //! | `route` | which route a request means, from one table |
 //! | `admit`, `hook` | whether a call or a webhook may begin or join a task, in the order of checks of the contract |
 //! | `split` | a delivery with many events |
-//! | `body` | the type, coding and nesting of a body |
+//! | `body` | the coding and nesting of a body |
 //! | `auth` | whose bearer token it is |
 //! | `prefer` | what the client prefers (RFC 7240) |
-//! | `body` | content encodings, and limits before anything is parsed |
+//! | `profile` | what callers of a function are promised: keys, statuses |
+//! | `policy`, `policy_page` | the same for each route, as a document and as a page |
+//! | `media` | which types of bodies a route takes |
 //! | `headers` | which fields are stored with a task or an answer |
 //! | `answer` | what the sender gets, from where the task stands |
 //! | `document`, `waiting` | the task as JSON |
+//! | `show`, `validator` | one task for who polls it: `ETag` and 304 |
 //! | `object_call`, `frame` | how Worker and object talk to each other |
 //! | `gateway` | what goes on to the origin of a gateway, and what comes back |
 //! | `target` | which addresses a function may call |
@@ -23,6 +26,7 @@
 //! | `query` | the parameters of an address |
 //! | `reused` | what is said of a key that belongs to another request |
 //! | `problem`, `code` | errors as problem documents (RFC 9457) |
+//! | `page` | pages for people: of errors and policies |
 
 pub mod admit;
 pub mod answer;
@@ -36,18 +40,25 @@ pub mod gateway;
 pub mod headers;
 pub mod hook;
 pub mod journal;
+pub mod media;
 pub mod object_call;
 mod object_reply;
+pub mod page;
+pub mod policy;
+pub mod policy_page;
 pub mod prefer;
 pub mod problem;
+pub mod profile;
 pub mod query;
 pub mod reused;
 pub mod route;
 #[cfg(test)]
 mod sample;
 pub mod seal;
+pub mod show;
 pub mod signal;
 pub mod split;
 pub mod steer;
 pub mod target;
+pub mod validator;
 pub mod waiting;

@@ -4,6 +4,24 @@
 use crate::limits::MAX_PREFER_WAIT_MS;
 use crate::types::Headers;
 
+/// How much of a document the client wants to see (RFC 7240, 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// As little as names the task and its state.
+    Minimal,
+    /// All of it, as without the preference.
+    Representation,
+}
+
+/// How closely the client wants its request to be checked (RFC 7240, 4.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handling {
+    /// `Idempotency-Key` has to be a quoted string, even where a bare value would do.
+    Strict,
+    /// As closely as the route checks anyway.
+    Lenient,
+}
+
 /// The preferences that we know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefer {
@@ -11,22 +29,32 @@ pub struct Prefer {
     pub respond_async: bool,
     /// The client waits for the result up to this many seconds.
     pub wait_s: Option<u64>,
+    /// How much of a task document it wants; never of a function's own answer.
+    pub returns: Option<Returns>,
+    /// How closely the key is to be checked.
+    pub handling: Option<Handling>,
 }
 
 impl Prefer {
-    /// Reads all `Prefer` fields, in order, as one list. The first of two equal names counts.
+    /// Reads all `Prefer` fields, in order, as one list. The first of two equal names counts, but for
+    /// `return` and `handling`: with both of their values it is as if neither were there.
     ///
     /// ```
-    /// use onceward::{http::prefer::Prefer, types::Headers};
-    /// let headers: Headers = [("Prefer", "Respond-Async, wait=10; x=1")].into_iter().collect();
+    /// use onceward::{http::prefer::{Handling, Prefer}, types::Headers};
+    /// let headers: Headers = [("Prefer", "Respond-Async, wait=10; x=1, handling=strict")]
+    ///     .into_iter()
+    ///     .collect();
     /// let prefer = Prefer::read(&headers);
-    /// assert_eq!(prefer, Prefer { respond_async: true, wait_s: Some(10) });
-    /// assert_eq!(prefer.applied().as_deref(), Some("respond-async, wait=10"));
+    /// assert!(prefer.respond_async);
+    /// assert_eq!((prefer.wait_s, prefer.handling), (Some(10), Some(Handling::Strict)));
+    /// assert_eq!(prefer.applied().as_deref(), Some("respond-async, wait=10, handling=strict"));
     /// ```
     pub fn read(headers: &Headers) -> Self {
         let mut out = Self::default();
         let mut seen_wait = false;
         let mut seen_async = false;
+        let mut returns = Pair::default();
+        let mut handling = Pair::default();
         let fields = headers
             .iter()
             .filter(|(name, _)| name.eq_ignore_ascii_case("prefer"));
@@ -35,15 +63,23 @@ impl Prefer {
                 let Some((name, value)) = preference(item) else {
                     continue;
                 };
-                if name.eq_ignore_ascii_case("respond-async") && !seen_async {
-                    seen_async = true;
-                    out.respond_async = value.is_empty();
-                } else if name.eq_ignore_ascii_case("wait") && !seen_wait {
-                    seen_wait = true;
-                    out.wait_s = seconds(&value);
+                match name.to_ascii_lowercase().as_str() {
+                    "respond-async" if !seen_async => {
+                        seen_async = true;
+                        out.respond_async = value.is_empty();
+                    }
+                    "wait" if !seen_wait => {
+                        seen_wait = true;
+                        out.wait_s = seconds(&value);
+                    }
+                    "return" => returns.sees(&value, "minimal", "representation"),
+                    "handling" => handling.sees(&value, "strict", "lenient"),
+                    _ => {}
                 }
             }
         }
+        out.returns = returns.of(Returns::Minimal, Returns::Representation);
+        out.handling = handling.of(Handling::Strict, Handling::Lenient);
         out
     }
 
@@ -63,8 +99,8 @@ impl Prefer {
     ///
     /// ```
     /// use onceward::http::prefer::Prefer;
-    /// let asked = Prefer { respond_async: true, wait_s: Some(99) };
-    /// assert_eq!(asked.granted(), Prefer { respond_async: true, wait_s: Some(25) });
+    /// let asked = Prefer { respond_async: true, wait_s: Some(99), ..Prefer::default() };
+    /// assert_eq!(asked.granted().wait_s, Some(25));
     /// ```
     #[must_use]
     pub fn granted(self) -> Self {
@@ -74,13 +110,58 @@ impl Prefer {
         }
     }
 
+    /// True if the client wants as little of a document as there can be.
+    pub fn is_minimal(self) -> bool {
+        self.returns == Some(Returns::Minimal)
+    }
+
+    /// True if the client wants its key to be a quoted string.
+    pub fn is_strict(self) -> bool {
+        self.handling == Some(Handling::Strict)
+    }
+
     /// The value of `Preference-Applied`, if these are the preferences that were honoured.
     pub fn applied(self) -> Option<String> {
-        match (self.respond_async, self.wait_s) {
-            (true, None) => Some("respond-async".to_owned()),
-            (false, Some(s)) => Some(format!("wait={s}")),
-            (true, Some(s)) => Some(format!("respond-async, wait={s}")),
-            (false, None) => None,
+        let wait = self.wait_s.map(|s| format!("wait={s}"));
+        let returns = self.returns.map(|returns| match returns {
+            Returns::Minimal => "return=minimal",
+            Returns::Representation => "return=representation",
+        });
+        let handling = self.handling.map(|handling| match handling {
+            Handling::Strict => "handling=strict",
+            Handling::Lenient => "handling=lenient",
+        });
+        let words: Vec<&str> = [
+            self.respond_async.then_some("respond-async"),
+            wait.as_deref(),
+            returns,
+            handling,
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+}
+
+/// Which of two values that exclude each other have been seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pair {
+    one: bool,
+    other: bool,
+}
+
+impl Pair {
+    fn sees(&mut self, value: &str, one: &str, other: &str) {
+        self.one |= value.eq_ignore_ascii_case(one);
+        self.other |= value.eq_ignore_ascii_case(other);
+    }
+
+    fn of<T>(self, one: T, other: T) -> Option<T> {
+        match (self.one, self.other) {
+            (true, false) => Some(one),
+            (false, true) => Some(other),
+            (true, true) | (false, false) => None,
         }
     }
 }
@@ -184,10 +265,7 @@ mod tests {
             (&["wait=1s"], (false, None)),
             (&["wait=99999999999999999999999"], (false, Some(u64::MAX))),
             // Unknown ones and broken ones are passed over, as is what stands in quotes.
-            (
-                &["return=minimal, handling=lenient, wait=3"],
-                (false, Some(3)),
-            ),
+            (&["depth-noroot, foo=bar, wait=3"], (false, Some(3))),
             (&["foo=\"respond-async, wait=7\""], (false, None)),
             (&["foo=\"a\\\", wait=7\", wait=2"], (false, Some(2))),
             (&[",, ,wait=4,"], (false, Some(4))),
@@ -206,6 +284,7 @@ mod tests {
             Prefer {
                 respond_async,
                 wait_s,
+                ..Prefer::default()
             }
             .applied()
         };
@@ -213,6 +292,51 @@ mod tests {
         assert_eq!(of(true, None).as_deref(), Some("respond-async"));
         assert_eq!(of(false, Some(3)).as_deref(), Some("wait=3"));
         assert_eq!(of(true, Some(3)).as_deref(), Some("respond-async, wait=3"));
+    }
+
+    #[test]
+    fn values_that_exclude_each_other_cancel_each_other() {
+        let pairs: &[(&[&str], Option<Returns>, Option<Handling>)] = &[
+            (&["return=minimal"], Some(Returns::Minimal), None),
+            (
+                &["RETURN=\"Representation\"; a=b"],
+                Some(Returns::Representation),
+                None,
+            ),
+            (&["return=minimal, return=representation"], None, None),
+            (&["return=representation", "return=minimal"], None, None),
+            (
+                &["return=minimal, return=minimal"],
+                Some(Returns::Minimal),
+                None,
+            ),
+            (&["return"], None, None),
+            (&["return=some"], None, None),
+            (&["handling=strict"], None, Some(Handling::Strict)),
+            (
+                &["handling=lenient, return=minimal"],
+                Some(Returns::Minimal),
+                Some(Handling::Lenient),
+            ),
+            (&["handling=strict", "handling=lenient"], None, None),
+        ];
+        for (fields, returns, handling) in pairs {
+            let prefer = Prefer::read(&fields.iter().map(|f| ("Prefer", *f)).collect());
+            assert_eq!(
+                (prefer.returns, prefer.handling),
+                (*returns, *handling),
+                "{fields:?}"
+            );
+        }
+        let all = Prefer {
+            respond_async: true,
+            wait_s: Some(1),
+            returns: Some(Returns::Representation),
+            handling: Some(Handling::Lenient),
+        };
+        let want = "respond-async, wait=1, return=representation, handling=lenient";
+        assert_eq!(all.applied().as_deref(), Some(want));
+        assert!(!all.is_minimal() && !all.is_strict());
     }
 
     #[test]

@@ -47,6 +47,10 @@ pub struct Problem {
     pub errors: Vec<Cause>,
     /// For the log, never for the client: why exactly.
     pub reason: Option<String>,
+    /// The page that says what this route does with keys.
+    pub policy: Option<String>,
+    /// A status of the route's own, instead of that of the code.
+    own_status: Option<u16>,
     /// More fields of the answer, such as `Allow`.
     headers: Headers,
 }
@@ -62,6 +66,8 @@ impl Problem {
             retry_after_s: code.retry_after_s(),
             errors: Vec::new(),
             reason: None,
+            policy: None,
+            own_status: None,
             headers: Headers::default(),
         }
     }
@@ -87,6 +93,40 @@ impl Problem {
             format!("This address takes {allow}."),
         )
         .header("allow", allow)
+    }
+
+    /// A body of a type that isn't taken, with those that are (RFC 9110, 15.5.16).
+    pub fn unsupported_media_type(accepts: &str) -> Self {
+        Self::new(
+            Code::UnsupportedMediaType,
+            format!("Content-Type: wanted {accepts}."),
+        )
+        .header("accept-post", accepts)
+    }
+
+    /// Too many requests of one sender (RFC 6585, 4), with the seconds until there is room again.
+    pub fn rate_limited(retry_after_s: u64) -> Self {
+        Self::new(
+            Code::RateLimited,
+            "More requests came than this source takes in this time. Nothing of this one was accepted.",
+        )
+        .retry_after(retry_after_s)
+    }
+
+    /// Sets another status than that of the code.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.own_status = Some(status);
+        self
+    }
+
+    /// Names the page of the route's policy, if it is a problem about keys.
+    #[must_use]
+    pub fn policy(mut self, address: impl Into<String>) -> Self {
+        if self.code.is_about_keys() {
+            self.policy = Some(address.into());
+        }
+        self
     }
 
     /// Names the task.
@@ -131,17 +171,12 @@ impl Problem {
         self
     }
 
-    /// The status of the answer.
-    pub fn status(&self) -> u16 {
-        self.code.status()
-    }
-
     /// The document.
     pub fn document(&self) -> Value {
         let mut out = Map::new();
         out.insert("type".to_owned(), self.code.reference().into());
         out.insert("title".to_owned(), self.code.title().into());
-        out.insert("status".to_owned(), self.code.status().into());
+        out.insert("status".to_owned(), self.status().into());
         out.insert("detail".to_owned(), self.detail.as_str().into());
         // About a task, the task is the occurrence.
         let of_task = self.task_id.map(|id| format!("/v1/tasks/{id}"));
@@ -152,11 +187,29 @@ impl Problem {
         if let Some(id) = self.task_id {
             out.insert("task_id".to_owned(), id.to_string().into());
         }
+        if let Some(policy) = &self.policy {
+            out.insert("policy".to_owned(), policy.as_str().into());
+        }
         if !self.errors.is_empty() {
             let cause = |c: &Cause| json!({"detail": c.detail, "pointer": c.pointer});
             out.insert("errors".to_owned(), self.errors.iter().map(cause).collect());
         }
         Value::Object(out)
+    }
+
+    /// The status of the answer.
+    pub fn status(&self) -> u16 {
+        self.own_status.unwrap_or(self.code.status())
+    }
+
+    /// Pages for people: of the code, and of the route's policy.
+    fn link(&self) -> String {
+        let page = |address: &str| format!("<{address}>; rel=\"describedby\"; type=\"text/html\"");
+        let of_code = page(&self.code.reference());
+        match &self.policy {
+            Some(policy) => format!("{of_code}, {}", page(policy)),
+            None => of_code,
+        }
     }
 
     /// Names this occurrence, if nothing does yet.
@@ -170,18 +223,12 @@ impl Problem {
 
     /// The answer. Never to be cached: a 404 or 405 may be right a minute later.
     pub fn to_answer(&self) -> Answer {
-        let mut answer = Answer::json(self.code.status(), &self.document());
+        let mut answer = Answer::json(self.status(), &self.document());
         let headers = &mut answer.headers;
         headers.set("content-type", "application/problem+json");
         headers.push("content-language", "en");
         headers.push("cache-control", "no-store");
-        headers.push(
-            "link",
-            format!(
-                "<{}>; rel=\"describedby\"; type=\"text/markdown\"",
-                self.code.reference()
-            ),
-        );
+        headers.push("link", self.link());
         if let Some(seconds) = self.retry_after_s {
             headers.push("retry-after", seconds.to_string());
         }
@@ -227,7 +274,7 @@ mod tests {
             assert_eq!(
                 get("link"),
                 Some(format!(
-                    "</errors/{code}>; rel=\"describedby\"; type=\"text/markdown\""
+                    "</errors/{code}>; rel=\"describedby\"; type=\"text/html\""
                 ))
             );
             assert_eq!(
@@ -240,6 +287,7 @@ mod tests {
             Code::Unavailable,
             Code::Overloaded,
             Code::TaskInProgress,
+            Code::RateLimited,
         ];
         assert!(promised.iter().all(|code| code.retry_after_s().is_some()));
     }
@@ -286,6 +334,33 @@ mod tests {
         );
         let challenge = signature.headers.get("www-authenticate");
         assert_eq!(challenge, Some("Webhook-Signature realm=\"onceward\""));
+    }
+
+    #[test]
+    fn a_route_may_have_a_status_and_a_policy_of_its_own() {
+        let problem = Problem::new(Code::KeyReused, "d").with_status(400);
+        let problem = problem.policy("/policy/functions/echo");
+        let answer = problem.to_answer();
+        assert_eq!(answer.status, 400);
+        let document: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        assert_eq!(document["status"], 400);
+        assert_eq!(document["code"], "key_reused");
+        assert_eq!(document["policy"], "/policy/functions/echo");
+        let want = "</errors/key_reused>; rel=\"describedby\"; type=\"text/html\", \
+            </policy/functions/echo>; rel=\"describedby\"; type=\"text/html\"";
+        assert_eq!(answer.headers.get("link"), Some(want));
+        // What is not about keys has nothing to look up there.
+        assert_eq!(Problem::new(Code::NotFound, "d").policy("/p").policy, None);
+    }
+
+    #[test]
+    fn what_is_not_taken_says_what_is() {
+        let answer = Problem::unsupported_media_type("application/json").to_answer();
+        assert_eq!(answer.status, 415);
+        assert_eq!(answer.headers.get("accept-post"), Some("application/json"));
+        let answer = Problem::rate_limited(7).to_answer();
+        assert_eq!(answer.status, 429);
+        assert_eq!(answer.headers.get("retry-after"), Some("7"));
     }
 
     #[test]

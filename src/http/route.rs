@@ -10,7 +10,7 @@ use super::problem::Problem;
 use crate::config::is_route_name;
 use crate::function::is_signal_name;
 use crate::limits::MAX_SIGNAL_NAME_CHARS;
-use crate::types::{Answer, Headers, TaskId};
+use crate::types::{Answer, Headers, TaskId, TaskKind};
 
 /// What a request means, with the names that its address holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +90,19 @@ pub enum Route {
         /// The error.
         code: Code,
     },
+    /// The list of all errors.
+    ErrorIndex,
+    /// The policies of all routes as a document.
+    Policies,
+    /// The list of all policies as a page.
+    PolicyIndex,
+    /// The policy of a source or function as a page.
+    PolicyPage {
+        /// Which of the two.
+        kind: TaskKind,
+        /// Its name.
+        name: String,
+    },
     /// The next slice of a task.
     Continue,
     /// Set faults.
@@ -167,6 +180,11 @@ pub const ROUTES: &[Entry] = &[
     entry("POST", "/v1/sources/{source}/explain", Access::Token(Scope::Operate), |[name, _]| Ok(Route::Explain { source: named(name)? })),
     entry("GET", "/healthz", Access::Public, |_| Ok(Route::Health)),
     entry("GET", "/errors/{code}", Access::Public, |[code, _]| Ok(Route::ErrorPage { code: page(code)? })),
+    entry("GET", "/errors", Access::Public, |_| Ok(Route::ErrorIndex)),
+    entry("GET", "/.well-known/idempotency", Access::Public, |_| Ok(Route::Policies)),
+    entry("GET", "/policy", Access::Public, |_| Ok(Route::PolicyIndex)),
+    entry("GET", "/policy/hooks/{source}", Access::Public, |[name, _]| Ok(Route::PolicyPage { kind: TaskKind::Source, name: named(name)? })),
+    entry("GET", "/policy/functions/{name}", Access::Public, |[name, _]| Ok(Route::PolicyPage { kind: TaskKind::Function, name: named(name)? })),
     entry("POST", "/internal/continue", Access::Ticket, |_| Ok(Route::Continue)),
     #[cfg(feature = "lab")]
     entry("POST", "/lab/faults", Access::Token(Scope::Operate), |_| Ok(Route::SetFaults)),
@@ -290,10 +308,10 @@ fn page(code: &str) -> Result<Code, Problem> {
 }
 
 /// Request fields that a page of another origin may send.
-const CORS_ALLOW: &str = "Idempotency-Key, Prefer, Authorization, Content-Type";
+const CORS_ALLOW: &str = "Idempotency-Key, Prefer, Authorization, Content-Type, If-None-Match";
 /// Answer fields that it may read.
-const CORS_EXPOSE: &str = "Idempotent-Replayed, Idempotency-Expires, Location, Retry-After, \
-    Preference-Applied, Link, Onceward-Task-Id, ETag";
+const CORS_EXPOSE: &str = "Idempotent-Replayed, Idempotency-Expires, Idempotency-Key, Location, \
+    Retry-After, Preference-Applied, Link, Onceward-Task-Id, ETag, Accept-Post";
 /// Seconds that a browser keeps a preflight; none keeps it longer than a day.
 const CORS_MAX_AGE_S: &str = "86400";
 

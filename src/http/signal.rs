@@ -1,11 +1,12 @@
 //! Whether a signal may be sent, and what it says. The checks come in the order of the contract:
-//! size, token, key, content.
+//! size, token, key, type, content.
 
 use super::admit::{self, Delivery};
 use super::answer::accepted;
 use super::auth::{Scope, Tokens};
 use super::code::Code;
 use super::document::TaskDocument;
+use super::media;
 use super::object_call::Told;
 use super::problem::Problem;
 use super::query;
@@ -91,6 +92,7 @@ pub fn admit(
         Some(id) => id,
         None => admit::key_of(&[KeyRule::IdempotencyKey], delivery.headers)?,
     };
+    media::json(delivery.headers, body)?;
     Ok(Signal {
         name: address.name.to_owned(),
         id,

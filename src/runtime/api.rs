@@ -11,8 +11,11 @@ use crate::http::code::Code;
 use crate::http::document::{TaskDocument, TaskState};
 use crate::http::journal;
 use crate::http::object_call::{Ask, Call, Told};
+use crate::http::prefer::Prefer;
 use crate::http::problem::{Cause, Problem};
 use crate::http::query;
+use crate::http::show;
+use crate::http::validator::Known;
 use crate::limits;
 use crate::store::d1 as sql;
 use crate::store::rows::{Cursor, TaskRow};
@@ -41,29 +44,46 @@ pub(super) fn unreachable(edge: &Edge, id: TaskId, error: &NoReply) -> Problem {
     Problem::new(code, "The task's object did not answer.").task(id)
 }
 
-/// One task, from its object: what it says is true now. `?wait=N` waits up to N seconds for its end.
+/// One task, from its object: what it says is true now. `?wait=N` or `Prefer: wait=N` waits up to N
+/// seconds for its end, and with `If-None-Match` for any other document than that.
 pub(super) async fn show(edge: &Edge, exchange: &Exchange, id: TaskId) -> Result<Answer, Problem> {
-    let until = exchange.started_ms + wait_ms(&exchange.target)?;
+    let asked = Prefer::read(&exchange.headers).granted();
+    let own_wait_ms = wait_ms(&exchange.target)?;
+    let prefer = Prefer {
+        returns: asked.returns,
+        // The address counts more than a preference.
+        wait_s: asked.wait_s.filter(|_| own_wait_ms.is_none()),
+        ..Prefer::default()
+    };
+    let known = Known::read(&exchange.headers);
+    let until = exchange.started_ms + own_wait_ms.or(prefer.wait_ms()).unwrap_or(0);
+    // It may be another one already: then nobody waits.
+    let mut patient = known.is_none();
     loop {
         let now = edge.now_ms();
-        let wait_ms = until.saturating_sub(now).min(limits::MAX_JOIN_MS);
+        let left_ms = until.saturating_sub(now).min(limits::MAX_JOIN_MS);
+        let wait_ms = if patient { left_ms } else { 0 };
         let standing = delivery::look(edge, id, wait_ms, now + wait_ms + PATIENCE_MS)
             .await
             .map_err(|error| unreachable(edge, id, &error))?
             .ok_or_else(|| absent(id))?;
+        patient = true;
+        let task = TaskDocument::of(&standing.summary);
+        let tag = show::tag_of(&task, prefer);
+        let is_news = known.as_ref().is_some_and(|known| !known.has(&tag));
         let now = edge.now_ms();
-        if now >= until || !standing.summary.is_moving(now) {
-            return Ok(TaskDocument::of(&standing.summary).to_answer(200));
+        if is_news || now >= until || !standing.summary.is_moving(now) {
+            return Ok(show::answer(&task, prefer, known.as_ref()));
         }
     }
 }
 
-fn wait_ms(target: &str) -> Result<u64, Problem> {
-    let mut wait_s = 0;
+fn wait_ms(target: &str) -> Result<Option<u64>, Problem> {
+    let mut wait_s = None;
     let mut wrong = Vec::new();
     for (name, value) in query::parameters(target) {
         match (&*name, value.parse::<u64>()) {
-            ("wait", Ok(seconds)) => wait_s = seconds,
+            ("wait", Ok(seconds)) => wait_s = Some(seconds),
             ("wait", Err(_)) => wrong.push(Cause {
                 detail: "wanted a whole number of seconds".into(),
                 pointer: name,
@@ -72,7 +92,7 @@ fn wait_ms(target: &str) -> Result<u64, Problem> {
         }
     }
     query::settled(wrong)?;
-    Ok(wait_s.saturating_mul(1_000).min(limits::MAX_PREFER_WAIT_MS))
+    Ok(wait_s.map(|s| s.saturating_mul(1_000).min(limits::MAX_PREFER_WAIT_MS)))
 }
 
 /// The records of a task, from its object. `?after=` goes on where the page before ended.

@@ -7,11 +7,13 @@ use super::ports::{Edge, Level};
 use super::slice::{self, Start};
 use super::within;
 use crate::function::{Function, SliceEnd};
-use crate::http::admit::Admitted;
+use crate::http::admit::{Admitted, Mode};
 use crate::http::answer::{self, Seen};
 use crate::http::code::Code;
 use crate::http::object_call::{Ask, Call, Reply, Told};
+use crate::http::policy;
 use crate::http::problem::Problem;
+use crate::http::profile::Statuses;
 use crate::http::reused;
 use crate::limits;
 use crate::protocol::{Begin, Standing};
@@ -156,8 +158,14 @@ impl Delivery<'_> {
                 self.run(start).await
             }
             Told::Stands(standing) => self.joined(*standing).await,
-            Told::KeyReused => Carried::problem(&reused::key_reused(task_id, &reply.differs())),
-            Told::Expired => Carried::problem(&reused::key_expired(task_id)),
+            Told::KeyReused => Carried::problem(
+                &reused::key_reused(task_id, &reply.differs())
+                    .with_status(self.statuses().mismatch)
+                    .policy(self.policy_page()),
+            ),
+            Told::Expired => {
+                Carried::problem(&reused::key_expired(task_id).policy(self.policy_page()))
+            }
             other => {
                 self.edge.log(
                     Level::Error,
@@ -228,11 +236,24 @@ impl Delivery<'_> {
         }
     }
 
+    /// What the function's profile makes of refusals; webhooks have none.
+    fn statuses(&self) -> Statuses {
+        match self.admitted.mode {
+            Mode::Call => self.function.rules().statuses(),
+            Mode::Webhook { .. } => Statuses::default(),
+        }
+    }
+
+    fn policy_page(&self) -> String {
+        policy::address(self.admitted.key.kind, &self.admitted.key.name)
+    }
+
     fn answer(&self, standing: &Standing, replayed: bool) -> Carried {
         let seen = Seen {
             standing,
             mode: self.admitted.mode,
             prefer: self.admitted.prefer,
+            statuses: self.statuses(),
             replayed,
             now_ms: self.edge.now_ms(),
         };

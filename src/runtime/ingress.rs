@@ -9,11 +9,12 @@ use super::serve::{Body, Exchange, read, tokens};
 use super::{ask, batch, slice};
 use crate::config::{ConfigProblem, Per, RateLimit, Source};
 use crate::function::{Function, InputProblem};
-use crate::http::admit::{self, Admitted};
+use crate::http::admit::{self, Admitted, Mode};
 use crate::http::code::Code;
 use crate::http::hook::{self, Arrived, What};
 use crate::http::object_call::{Ask, Call, Told};
 use crate::http::problem::{Cause, Problem};
+use crate::http::profile::KEY_FIELD;
 use crate::types::{Answer, Policy};
 use crate::webhook::Ack;
 use serde_json::json;
@@ -187,11 +188,20 @@ async fn called(
     line: &mut Line,
 ) -> Result<Answer, Problem> {
     let head = exchange.delivery();
-    admit::check_call(app, name, &head)?;
+    let function = admit::check_call(app, name, &head)?;
     let body = read(body).await?;
     line.bytes = body.len();
-    let admitted = admit::admit_call(app, name, &head, body, &tokens(edge))?;
-    let carried = deliver(admitted, None, exchange, edge, app).await?;
+    let fresh = edge.token();
+    let admitted = admit::admit_call(app, name, &head, body, &tokens(edge), fresh.as_str())?;
+    let carried = deliver(admitted, None, exchange, edge, app).await;
+    let echo = function.rules().echo(&exchange.headers);
+    let mut carried = carried.map_err(|problem| match echo {
+        Some(key) => problem.header(KEY_FIELD, key),
+        None => problem,
+    })?;
+    if let Some(key) = echo {
+        carried.answer.headers.set(KEY_FIELD, key);
+    }
     line.met = carried.met;
     Ok(carried.answer)
 }
@@ -227,6 +237,9 @@ pub(super) fn checked<'a>(
         .ok_or_else(|| Problem::new(Code::NotFound, "No function has this name."))?;
     let checked = function.check(&admitted.input).map_err(|p| invalid(&p))?;
     let mut policy = checked.policy.unwrap_or_else(|| function.policy().clone());
+    if admitted.mode == Mode::Call {
+        policy = function.rules().over(&policy);
+    }
     if let Some(ms) = own_wait_ms {
         policy.respond_within_ms = ms;
     }

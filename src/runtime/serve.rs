@@ -8,10 +8,13 @@ use crate::http::admit;
 use crate::http::auth::{Scope, Tokens};
 use crate::http::code::Code;
 use crate::http::hook;
+use crate::http::page;
+use crate::http::policy::{self, RoutePolicy};
+use crate::http::policy_page;
 use crate::http::problem::Problem;
 use crate::http::route::{self, Route};
 use crate::limits;
-use crate::types::{Answer, Headers};
+use crate::types::{Answer, Headers, TaskKind};
 use futures::future::LocalBoxFuture;
 use serde_json::json;
 use uuid::Uuid;
@@ -81,7 +84,14 @@ pub async fn serve(
     app: &Result<App, Vec<ConfigProblem>>,
 ) -> Answer {
     let answer = match with_handshakes(route_of(exchange), exchange, app) {
-        Ok(route) => answer(route, exchange, body, edge, app).await,
+        Ok(route) => {
+            let policy = policy_of(&route);
+            let answer = answer(route, exchange, body, edge, app).await;
+            answer.map_err(|problem| match policy {
+                Some(address) => problem.policy(address),
+                None => problem,
+            })
+        }
         Err(problem) => Err(problem),
     };
     let mut answer = answer.unwrap_or_else(|problem| {
@@ -144,8 +154,10 @@ async fn answer(
     if let Route::Preflight { allow } = &route {
         return Ok(route::preflight(allow));
     }
-    if let Route::ErrorPage { code } = route {
-        return Ok(code.page_answer());
+    match route {
+        Route::ErrorPage { code } => return Ok(page::of_error(code, &exchange.headers)),
+        Route::ErrorIndex => return Ok(page::of_errors(&exchange.headers)),
+        _ => {}
     }
     let app = app
         .as_ref()
@@ -165,6 +177,14 @@ async fn answer(
         Route::Continue => ingress::go_on(exchange, body, edge, app).await,
         Route::Explain { source } => explain::explain(&source, body, edge, app).await,
         Route::Health => Ok(Answer::json(200, &json!({"status": "ok"}))),
+        Route::Policies => Ok(policy::document(app)),
+        Route::PolicyIndex => {
+            let all = RoutePolicy::all(app);
+            Ok(policy_page::of_all(&all, &exchange.headers))
+        }
+        Route::PolicyPage { kind, name } => RoutePolicy::one(app, kind, &name)
+            .map(|policy| policy_page::of_route(&policy, &exchange.headers))
+            .ok_or_else(|| Problem::new(Code::NotFound, "No source or function has this name.")),
         Route::Signal { id, name } => steer::signal(edge, exchange, body, id, &name).await,
         Route::ListTasks => api::list(edge, exchange).await,
         Route::ShowTask { id } => api::show(edge, exchange, id).await,
@@ -179,7 +199,7 @@ async fn answer(
         Route::ShowFaults => api::faults(edge, None),
         #[cfg(feature = "lab")]
         Route::ShowCounters => Ok(Answer::json(200, &edge.counters())),
-        Route::Preflight { .. } | Route::ErrorPage { .. } => {
+        Route::Preflight { .. } | Route::ErrorPage { .. } | Route::ErrorIndex => {
             Err(Problem::new(Code::NotFound, "No route has this address."))
         }
     }
@@ -206,7 +226,22 @@ fn scope(route: &Route) -> Option<Scope> {
         | Route::Continue
         | Route::Health
         | Route::ErrorPage { .. }
+        | Route::ErrorIndex
+        | Route::Policies
+        | Route::PolicyIndex
+        | Route::PolicyPage { .. }
         | Route::Preflight { .. } => None,
+    }
+}
+
+/// The page that says what the route does with keys.
+fn policy_of(route: &Route) -> Option<String> {
+    match route {
+        Route::Hook { source } | Route::TenantHook { source, .. } => {
+            Some(policy::address(TaskKind::Source, source))
+        }
+        Route::Call { name } => Some(policy::address(TaskKind::Function, name)),
+        _ => None,
     }
 }
 

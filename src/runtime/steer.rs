@@ -7,8 +7,11 @@ use super::delivery;
 use super::ingress;
 use super::ports::Edge;
 use super::serve::{Body, Exchange, TOKEN, read, read_up_to, tokens};
+use crate::http::media;
 use crate::http::object_call::{Ask, Call, Told};
+use crate::http::prefer::Prefer;
 use crate::http::problem::Problem;
+use crate::http::show::preferred;
 use crate::http::signal::{self, Address};
 use crate::http::steer::{self, Operation};
 use crate::limits;
@@ -52,7 +55,10 @@ pub(super) async fn signal(
     let signal = signal::admit(address, &head, &body, &tokens, secret.as_deref())?;
     let told = ask(edge, id, Ask::Signal(Box::new(signal))).await?;
     let one_time = signal::is_one_time(head.target);
-    signal::answer(&told, id, one_time).unwrap_or_else(|| Err(unexpected(edge, id, &told)))
+    let prefer = Prefer::read(&exchange.headers);
+    signal::answer(&told, id, one_time)
+        .unwrap_or_else(|| Err(unexpected(edge, id, &told)))
+        .map(|answer| preferred(answer, prefer))
 }
 
 /// Has a task ended.
@@ -64,7 +70,7 @@ pub(super) async fn cancel(
 ) -> Result<Answer, Problem> {
     let op = op(Operation::Cancel, edge, exchange, body).await?;
     let told = ask(edge, id, Ask::Cancel { op }).await?;
-    answer(edge, Operation::Cancel, id, &told)
+    answer(edge, Operation::Cancel, exchange, id, &told)
 }
 
 /// Has undone what a task did.
@@ -76,7 +82,7 @@ pub(super) async fn undo(
 ) -> Result<Answer, Problem> {
     let op = op(Operation::Undo, edge, exchange, body).await?;
     let told = ask(edge, id, Ask::Undo { op }).await?;
-    answer(edge, Operation::Undo, id, &told)
+    answer(edge, Operation::Undo, exchange, id, &told)
 }
 
 /// Names an operation that takes no body.
@@ -90,8 +96,18 @@ async fn op(
     steer::op(operation, &exchange.headers, &edge.token())
 }
 
-fn answer(edge: &Edge, operation: Operation, id: TaskId, told: &Told) -> Result<Answer, Problem> {
-    steer::answer(operation, told, id).unwrap_or_else(|| Err(unexpected(edge, id, told)))
+fn answer(
+    edge: &Edge,
+    operation: Operation,
+    exchange: &Exchange,
+    id: TaskId,
+    told: &Told,
+) -> Result<Answer, Problem> {
+    let prefer = Prefer::read(&exchange.headers);
+    let answer = steer::answer(operation, told, id);
+    answer
+        .unwrap_or_else(|| Err(unexpected(edge, id, told)))
+        .map(|answer| preferred(answer, prefer))
 }
 
 /// Has a task tried again, or says what that would do.
@@ -104,6 +120,7 @@ pub(super) async fn retry(
 ) -> Result<Answer, Problem> {
     let op = steer::op(Operation::Retry, &exchange.headers, &edge.token())?;
     let body = read(body).await?;
+    media::json(&exchange.headers, &body)?;
     let retry = steer::retry(&body, op)?;
     if let Some(input) = &retry.input {
         takes(edge, app, id, input).await?;
@@ -116,7 +133,7 @@ pub(super) async fn retry(
     if told == Told::NoSuchStep {
         return Err(steer::no_such_step(id, &steps(edge, id).await?));
     }
-    answer(edge, Operation::Retry, id, &told)
+    answer(edge, Operation::Retry, exchange, id, &told)
 }
 
 /// Whether the function of a task can read another input: nothing is begun that cannot run.

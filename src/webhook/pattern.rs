@@ -66,6 +66,11 @@ impl KeyPattern {
         })
     }
 
+    /// Least and most characters.
+    pub fn chars(&self) -> (usize, usize) {
+        (self.min, self.max)
+    }
+
     /// Whether a key is one of these.
     ///
     /// # Errors
@@ -128,6 +133,7 @@ mod tests {
             .filter(|n| pattern.check(&"a".repeat(*n)).is_ok())
             .collect();
         assert_eq!(lengths, [2, 3, 4]);
+        assert_eq!(pattern.chars(), (2, 4));
     }
 
     #[test]

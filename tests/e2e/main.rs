@@ -48,6 +48,7 @@ mod signals;
 mod signatures;
 mod sleeps;
 mod slices;
+mod sources;
 mod steer;
 mod undo;
 mod wrangler;

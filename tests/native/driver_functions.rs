@@ -135,7 +135,8 @@ fn echo_answers_byte_for_byte() {
 #[test]
 fn no_crash_can_be_told_from_the_outside() {
     for function in onceward::functions::all() {
-        if matches!(function.name(), "lab" | "payment") {
+        let name = function.name();
+        if name.starts_with("lab") || name == "payment" {
             continue; // They have inputs of their own, in `lab_run` and `payment`.
         }
         let tried = crash_everywhere(&function, &push(), |_| Reaction::status(200));

@@ -5,6 +5,7 @@
 //! are needed for it.
 
 mod chance;
+mod conformance;
 mod d1;
 mod edge;
 mod exec;

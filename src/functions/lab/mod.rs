@@ -32,11 +32,31 @@ mod steps;
 mod syntax;
 mod walk;
 
-use crate::function::{Checked, Ctx, Failure, Function, Input, InputProblem, Raw};
+use crate::function::{
+    AfterExpiry, CallRules, Checked, Ctx, Failure, Function, Input, InputProblem, Keeps,
+    KeyPattern, KeySyntax, Profile, Raw,
+};
 use program::Program;
 
-pub(super) fn function() -> Function {
-    send::with_undo(Function::new("lab", lab).checked_by(check))
+pub(super) fn function(name: &str) -> Function {
+    send::with_undo(Function::new(name, lab).checked_by(check))
+}
+
+/// Settings that no profile has: for trying each of them.
+pub(super) fn strict() -> CallRules {
+    CallRules {
+        key: KeySyntax::Strict,
+        key_pattern: KeyPattern::new("A-Za-z0-9_.:-", 16, 64).ok(),
+        status_mismatch: 409,
+        status_in_flight: 425,
+        status_missing: 428,
+        keeps: Some(Keeps::Success),
+        after_expiry: Some(AfterExpiry::Gone {
+            tombstone_ms: 3_600_000,
+        }),
+        accepts: vec!["application/json".to_owned()],
+        ..Profile::Ietf.rules()
+    }
 }
 
 fn check(input: &Input) -> Result<Checked, Vec<InputProblem>> {

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 pub struct Server {
     process: Option<Process>,
     vars: Value,
+    limiters: Value,
     state: PathBuf,
     own_state: Option<TempDir>,
     address: SocketAddr,
@@ -47,10 +48,27 @@ impl Server {
         Self::launch(folder.path().to_owned(), Some(folder), vars)
     }
 
+    /// With rate limiters as well: `{"NAME": {"limit": 5, "period": 60}}`.
+    pub fn with_limiters(vars: Value, limiters: &Value) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = folder.path().to_owned();
+        Self::launch_with(state, Some(folder), vars, limiters.clone())
+    }
+
     fn launch(state: PathBuf, own_state: Option<TempDir>, vars: Value) -> Self {
+        Self::launch_with(state, own_state, vars, json!({}))
+    }
+
+    fn launch_with(
+        state: PathBuf,
+        own_state: Option<TempDir>,
+        vars: Value,
+        limiters: Value,
+    ) -> Self {
         let mut server = Self {
             process: None,
             vars,
+            limiters,
             state,
             own_state,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -67,6 +85,7 @@ impl Server {
         let build = std::env::var("ONCEWARD_BUILD")
             .map_or_else(|_| root().join("build-lab"), PathBuf::from);
         let (port, vars) = (self.address.port().to_string(), self.vars.to_string());
+        let limiters = self.limiters.to_string();
         let command = [
             text(&node),
             text(&script),
@@ -78,6 +97,8 @@ impl Server {
             text(&build),
             "--vars",
             &vars,
+            "--limiters",
+            &limiters,
             "--verbose",
             "1",
         ];
