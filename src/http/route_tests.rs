@@ -68,6 +68,14 @@ fn pages() -> Vec<(&'static str, &'static str, Route)> {
                 name: "order-sync_2".into(),
             },
         ),
+        (
+            "GET",
+            "/policy/proxy/order-sync_2",
+            Route::PolicyPage {
+                kind: TaskKind::Function,
+                name: "proxy:order-sync_2".into(),
+            },
+        ),
         ("POST", "/internal/continue", Route::Continue),
     ]
 }
@@ -173,7 +181,8 @@ fn only_hooks_health_and_pages_are_open() {
             | "/.well-known/idempotency"
             | "/policy"
             | "/policy/hooks/{source}"
-            | "/policy/functions/{name}" => Access::Public,
+            | "/policy/functions/{name}"
+            | "/policy/proxy/{name}" => Access::Public,
             // Numbers without a secret, and in a lab build only.
             "/lab/faults" | "/lab/counters" if entry.method == "GET" => Access::Public,
             "/hooks/{source}" | "/hooks/{source}/{tenant}" => Access::Signature,
