@@ -353,5 +353,8 @@ pub fn cors(headers: &mut Headers) {
 }
 
 #[cfg(test)]
+#[path = "route_spelling_tests.rs"]
+mod spelling;
+#[cfg(test)]
 #[path = "route_tests.rs"]
 mod tests;
