@@ -3,11 +3,12 @@
 //! An address below `/proxy/{name}` goes on as it was sent: nothing is decoded, folded or cleaned. What
 //! could lead out of the origin's base path, in whatever spelling, is refused before anything else.
 
-use super::admit::{Admitted, Delivery, Mode, body_fits, declared_bytes, key_of, unreadable};
+use super::admit::{
+    Admitted, Delivery, Mode, body_fits, closely, declared_bytes, key_of, unreadable, wishes,
+};
 use super::auth::Caller;
 use super::code::Code;
 use super::headers::{RESERVED, keep_input, size};
-use super::prefer::Prefer;
 use super::problem::Problem;
 use crate::config::{ForwardKey, Gateway, METHODS};
 use crate::function::OutRequest;
@@ -170,7 +171,9 @@ pub fn admit(
     body: Vec<u8>,
 ) -> Result<Admitted, Problem> {
     body_fits(body.len())?;
-    let key = key_of(&[KeyRule::IdempotencyKey], delivery.headers)?;
+    let rules = [KeyRule::IdempotencyKey];
+    let prefer = wishes(&rules, delivery.headers);
+    let key = key_of(&closely(&rules, prefer), delivery.headers)?;
     let function = gateway.function_name();
     let document = Document::new(delivery.headers.get("content-type"), &body);
     let fingerprint = FingerprintMode::Raw
@@ -183,7 +186,7 @@ pub fn admit(
             headers: kept(gateway, target, delivery),
             body,
         },
-        prefer: Prefer::read(delivery.headers),
+        prefer,
         mode: Mode::Call,
         respond_within_ms: gateway.policy().respond_within_ms,
         function,

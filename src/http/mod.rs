@@ -10,7 +10,7 @@
 //! | `auth` | whose bearer token it is |
 //! | `prefer` | what the client prefers (RFC 7240) |
 //! | `profile` | what callers of a function are promised: keys, statuses |
-//! | `policy`, `policy_page` | the same for each route, as a document and as a page |
+//! | `policy`, `policy_parts`, `policy_page` | the same for each route, as a document and as a page |
 //! | `media` | which types of bodies a route takes |
 //! | `headers` | which fields are stored with a task or an answer |
 //! | `answer` | what the sender gets, from where the task stands |
@@ -46,6 +46,7 @@ mod object_reply;
 pub mod page;
 pub mod policy;
 pub mod policy_page;
+mod policy_parts;
 pub mod prefer;
 pub mod problem;
 pub mod profile;

@@ -6,113 +6,31 @@
 
 use super::body::Rule;
 use super::code::Code;
+use super::policy_parts::{fingerprint, keys, links, places, prefer, retention};
 use super::profile::{CallRules, KeySyntax};
-use crate::config::{App, Named, Source, Tenant};
-use crate::limits::{MAX_KEY_CHARS, MAX_PREFER_WAIT_MS};
-use crate::types::{AfterExpiry, Answer, Keeps, Policy, TaskKind};
-use crate::webhook::{FingerprintMode, KeyPattern, KeyRule, Pointer};
+
+pub use super::policy_parts::{
+    FingerprintPolicy, KeyPolicy, LinkPolicy, PreferPolicy, RetentionPolicy, StatusPolicy,
+};
+use crate::config::{App, Gateway, Named, Source, Tenant};
+use crate::types::{Answer, TaskKind};
+use crate::webhook::{FingerprintMode, KeyRule};
 use serde::Serialize;
 use serde_json::json;
 
 /// Seconds that the document and its pages may be kept: a deploy changes them.
 pub const MAX_AGE_S: u32 = 300;
-/// Preferences that deliveries and calls honour (RFC 7240).
-const HONOURED: &[&str] = &[
-    "respond-async",
-    "wait",
-    "return=minimal",
-    "return=representation",
-    "handling=strict",
-    "handling=lenient",
-];
-
-/// Where the keys of a route are found and what they look like.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct KeyPolicy {
-    /// A request without a key is refused.
-    pub required: bool,
-    /// Where it is looked for, in order; the first that is there decides.
-    pub sources: Vec<String>,
-    /// `lenient`: `"abc"` or `abc`; `strict`: `"abc"` only; `value`: the whole value as it stands.
-    pub syntax: &'static str,
-    /// Fewest characters.
-    pub min_chars: usize,
-    /// Most characters.
-    pub max_chars: usize,
-    /// The accepted keys as a regular expression.
-    pub pattern: String,
-    /// It comes back in `Idempotency-Key`.
-    pub echoed: bool,
-}
-
-/// What must be equal under the same key.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FingerprintPolicy {
-    /// `raw`, `off`, `canonical`, `only` or `except`.
-    pub mode: &'static str,
-    /// JSON pointers of `only` and `except`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pointers: Vec<String>,
-}
-
-/// Statuses that a repeat or a wrong key can get.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct StatusPolicy {
-    /// No key, where one is required.
-    pub missing: u16,
-    /// No usable key.
-    pub malformed: u16,
-    /// Another request under the same key.
-    pub mismatch: u16,
-    /// A repeat while the first one runs, after the wait.
-    pub in_flight: u16,
-    /// A first delivery that is not done in time.
-    pub accepted: u16,
-}
-
-/// How long answers are kept. Milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct RetentionPolicy {
-    /// After a success.
-    pub succeeded_ms: u64,
-    /// After a failure or a cancellation.
-    pub failed_ms: u64,
-    /// What a key means afterwards: `new`, a new request, or `expired`, refused with 410.
-    pub after_expiry: &'static str,
-    /// For how long it is refused; then it is new.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expired_for_ms: Option<u64>,
-    /// Which answers are kept: `all`, `below_500` or `success`.
-    pub stored: &'static str,
-}
-
-/// Which preferences are honoured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct PreferPolicy {
-    /// By name, with their values.
-    pub honoured: &'static [&'static str],
-    /// Longest wait that is granted, in seconds.
-    pub wait_max_s: u64,
-}
-
-/// Where to read on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LinkPolicy {
-    /// The same as a page.
-    pub policy: String,
-    /// All errors.
-    pub errors: &'static str,
-}
-
+/// How the name of the function begins that a gateway sends with.
+pub const GATEWAY: &str = "proxy:";
 /// The policy of one route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RoutePolicy {
     /// Its address.
     pub path: String,
-    /// `webhook` or `call`.
+    /// `webhook`, `call` or `gateway`.
     pub mode: &'static str,
     /// Methods that carry a key.
-    pub methods: &'static [&'static str],
+    pub methods: Vec<String>,
     /// The contract that the settings began as; calls only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<&'static str>,
@@ -146,11 +64,15 @@ pub struct RoutePolicy {
 /// ```
 /// use onceward::{http::policy::address, types::TaskKind};
 /// assert_eq!(address(TaskKind::Source, "github"), "/policy/hooks/github");
+/// assert_eq!(address(TaskKind::Function, "proxy:payments"), "/policy/proxy/payments");
 /// ```
 pub fn address(kind: TaskKind, name: &str) -> String {
     match kind {
         TaskKind::Source => format!("/policy/hooks/{name}"),
-        TaskKind::Function => format!("/policy/functions/{name}"),
+        TaskKind::Function => match name.strip_prefix(GATEWAY) {
+            Some(name) => format!("/policy/proxy/{name}"),
+            None => format!("/policy/functions/{name}"),
+        },
     }
 }
 
@@ -177,7 +99,7 @@ impl RoutePolicy {
         Self {
             path: format!("/hooks/{}{tenant}", source.name()),
             mode: "webhook",
-            methods: &["POST"],
+            methods: vec!["POST".to_owned()],
             profile: None,
             authentication: if source.scheme().is_signed() {
                 "signature"
@@ -218,7 +140,7 @@ impl RoutePolicy {
         Self {
             path: format!("/v1/functions/{}", function.name()),
             mode: "call",
-            methods: &["POST"],
+            methods: vec!["POST".to_owned()],
             profile: Some(rules.profile.as_str()),
             authentication: "bearer",
             accepts: rules.accepts.clone(),
@@ -246,14 +168,49 @@ impl RoutePolicy {
         }
     }
 
-    /// Of every source and function, by name.
+    /// Of a gateway.
+    pub fn of_gateway(gateway: &Gateway) -> Self {
+        let (rules, policy) = (CallRules::default(), gateway.policy());
+        Self {
+            path: format!("/proxy/{}/…", gateway.name()),
+            mode: "gateway",
+            methods: gateway.methods().to_vec(),
+            profile: None,
+            authentication: "bearer",
+            accepts: Vec::new(),
+            compressed: false,
+            key: KeyPolicy {
+                sources: vec![KeyRule::IdempotencyKey.place()],
+                ..keys(None)
+            },
+            scope: &["gateway", "tenant"],
+            fingerprint: fingerprint(&FingerprintMode::Raw),
+            statuses: StatusPolicy {
+                missing: rules.status_missing,
+                malformed: Code::KeyMalformed.status(),
+                mismatch: rules.status_mismatch,
+                in_flight: rules.status_in_flight,
+                accepted: 202,
+            },
+            retention: retention(&policy),
+            respond_within_ms: policy.respond_within_ms,
+            prefer: prefer(),
+            links: links(TaskKind::Function, &gateway.function_name()),
+        }
+    }
+
+    /// Of every source, function and gateway, by name.
     pub fn all<F: Named>(app: &App<F>) -> Vec<Self> {
         let sources = app.sources().filter_map(|source| {
             let function = app.function(source.function())?;
             Some(Self::of_source(source, function))
         });
+        let functions = app
+            .functions()
+            .filter(|function| !function.name().starts_with(GATEWAY));
         sources
-            .chain(app.functions().map(Self::of_function))
+            .chain(functions.map(Self::of_function))
+            .chain(app.gateways().map(Self::of_gateway))
             .collect()
     }
 
@@ -264,7 +221,10 @@ impl RoutePolicy {
                 let source = app.source(name)?;
                 Some(Self::of_source(source, app.function(source.function())?))
             }
-            TaskKind::Function => app.function(name).map(Self::of_function),
+            TaskKind::Function => match name.strip_prefix(GATEWAY) {
+                Some(name) => app.gateway(name).map(Self::of_gateway),
+                None => app.function(name).map(Self::of_function),
+            },
         }
     }
 }
@@ -295,89 +255,4 @@ pub fn document<F: Named>(app: &App<F>) -> Answer {
     answer.headers.push("cache-control", cache);
     answer.headers.push("x-content-type-options", "nosniff");
     answer
-}
-
-/// Lengths and characters; the rest is the route's.
-fn keys(pattern: Option<&KeyPattern>) -> KeyPolicy {
-    let (min_chars, max_chars) = pattern.map_or((1, MAX_KEY_CHARS), KeyPattern::chars);
-    let pattern = match pattern {
-        Some(pattern) => format!("^{pattern}$"),
-        None => format!("^[!-~]{{{min_chars},{max_chars}}}$"),
-    };
-    KeyPolicy {
-        required: true,
-        sources: Vec::new(),
-        syntax: KeySyntax::Lenient.as_str(),
-        min_chars,
-        max_chars,
-        pattern,
-        echoed: false,
-    }
-}
-
-/// Where the keys of a source are looked for: in each item where a delivery is taken apart.
-fn places(source: &Source) -> Vec<String> {
-    let rules = source.key_rules().iter().map(KeyRule::place);
-    match &source.provider().split {
-        Some(split) => vec![format!(
-            "{} of each item of {}",
-            split.key,
-            list(&split.list)
-        )],
-        None => rules.collect(),
-    }
-}
-
-fn list(items: &Pointer) -> String {
-    if items.tokens().is_empty() {
-        "the body".to_owned()
-    } else {
-        format!("{items} of the body")
-    }
-}
-
-fn fingerprint(mode: &FingerprintMode) -> FingerprintPolicy {
-    let (mode, pointers): (_, &[Pointer]) = match mode {
-        FingerprintMode::Raw => ("raw", &[]),
-        FingerprintMode::Off => ("off", &[]),
-        FingerprintMode::Canonical => ("canonical", &[]),
-        FingerprintMode::Only(pointers) => ("only", pointers),
-        FingerprintMode::Except(pointers) => ("except", pointers),
-    };
-    FingerprintPolicy {
-        mode,
-        pointers: pointers.iter().map(ToString::to_string).collect(),
-    }
-}
-
-fn retention(policy: &Policy) -> RetentionPolicy {
-    let (after_expiry, expired_for_ms) = match policy.after_expiry {
-        AfterExpiry::New => ("new", None),
-        AfterExpiry::Gone { tombstone_ms } => ("expired", Some(tombstone_ms)),
-    };
-    RetentionPolicy {
-        succeeded_ms: policy.retention_succeeded_ms,
-        failed_ms: policy.retention_failed_ms,
-        after_expiry,
-        expired_for_ms,
-        stored: match policy.keeps {
-            Keeps::All => "all",
-            Keeps::Below500 => "below_500",
-            Keeps::Success => "success",
-        },
-    }
-}
-
-fn prefer() -> PreferPolicy {
-    PreferPolicy {
-        honoured: HONOURED,
-        wait_max_s: MAX_PREFER_WAIT_MS / 1_000,
-    }
-}
-
-fn links(kind: TaskKind, name: &str) -> LinkPolicy {
-    LinkPolicy {
-        policy: address(kind, name),
-        errors: "/errors",
-    }
 }

@@ -6,6 +6,7 @@
 use super::auth::Scope;
 use super::code::Code;
 use super::gateway::check_tail;
+use super::policy::GATEWAY;
 use super::problem::Problem;
 use crate::config::is_route_name;
 use crate::function::is_signal_name;
@@ -185,6 +186,7 @@ pub const ROUTES: &[Entry] = &[
     entry("GET", "/policy", Access::Public, |_| Ok(Route::PolicyIndex)),
     entry("GET", "/policy/hooks/{source}", Access::Public, |[name, _]| Ok(Route::PolicyPage { kind: TaskKind::Source, name: named(name)? })),
     entry("GET", "/policy/functions/{name}", Access::Public, |[name, _]| Ok(Route::PolicyPage { kind: TaskKind::Function, name: named(name)? })),
+    entry("GET", "/policy/proxy/{name}", Access::Public, |[name, _]| Ok(Route::PolicyPage { kind: TaskKind::Function, name: format!("{GATEWAY}{}", named(name)?) })),
     entry("POST", "/internal/continue", Access::Ticket, |_| Ok(Route::Continue)),
     #[cfg(feature = "lab")]
     entry("POST", "/lab/faults", Access::Token(Scope::Operate), |_| Ok(Route::SetFaults)),
@@ -350,6 +352,9 @@ pub fn cors(headers: &mut Headers) {
     }
 }
 
+#[cfg(test)]
+#[path = "route_spelling_tests.rs"]
+mod spelling;
 #[cfg(test)]
 #[path = "route_tests.rs"]
 mod tests;

@@ -1,6 +1,6 @@
-//! One address has one spelling.
+//! Second spellings of addresses, which are not served.
 
-use super::*;
+use super::tests::{id, status};
 
 #[test]
 fn no_second_spelling_is_served() {
@@ -95,59 +95,4 @@ fn no_second_spelling_is_served() {
             assert_eq!(status(method, path), (404, None), "{method} {path}");
         }
     }
-}
-
-#[test]
-fn patterns_are_compared_segment_by_segment() {
-    for (path, want) in [
-        ("/a/x/b", Some(["x", ""])),
-        ("/a//b", None),
-        ("/a/x", None),
-        ("/a/x/c", None),
-        ("/a/x/b/", None),
-        ("a/x/b", None),
-        ("/a/{n}/b", Some(["{n}", ""])),
-    ] {
-        assert_eq!(segments("/a/{n}/b", path), want, "{path}");
-    }
-    assert_eq!(segments("/a", "/a"), Some(["", ""]));
-    assert_eq!(segments("/{a}/b/{c}", "/x/b/y"), Some(["x", "y"]));
-    assert_eq!(segments("/{a}/b/{c}", "/x/b/"), None);
-}
-
-#[test]
-fn whatever_follows_a_gateway_is_its_own() {
-    let tail = |path: &str| match route("PATCH", path) {
-        Ok(Route::Proxy { name, tail }) if name == "a" => Ok(tail),
-        Ok(other) => panic!("{path} gave {other:?}"),
-        Err(problem) => Err(problem.code.status()),
-    };
-    for path in [
-        "",
-        "/",
-        "//",
-        "/x",
-        "/x/",
-        "/%2F",
-        "/x%20y;z",
-        "/v1/tasks",
-        "/a..b",
-    ] {
-        assert_eq!(tail(&format!("/proxy/a{path}")).as_deref(), Ok(path));
-    }
-    for path in ["/..", "/%2e%2E/x", "/x/.", "/..%2f", "/\\"] {
-        assert_eq!(tail(&format!("/proxy/a{path}")), Err(400), "{path}");
-    }
-    for path in [
-        "/proxy",
-        "/proxy/",
-        "/proxy//x",
-        "/proxy/A",
-        "/proxy/%61",
-        "/proxy/../x",
-    ] {
-        assert_eq!(tail(path), Err(404), "{path}");
-    }
-    assert_eq!(segments("/{a*}", "/x/y"), Some(["x/y", ""]));
-    assert_eq!(segments("/a/{b*}", "/a"), None);
 }

@@ -1,12 +1,9 @@
 //! The table, walked, and addresses that are not in it.
 
-#[path = "route_spelling_tests.rs"]
-mod spelling;
-
 use super::*;
 use crate::types::{TaskKey, TaskKind};
 
-fn id() -> TaskId {
+pub(super) fn id() -> TaskId {
     TaskKey::new(TaskKind::Source, "a", "", "k").task_id()
 }
 
@@ -29,7 +26,7 @@ fn proxy(tail: &str) -> Route {
     }
 }
 
-fn status(method: &str, path: &str) -> (u16, Option<String>) {
+pub(super) fn status(method: &str, path: &str) -> (u16, Option<String>) {
     match route(method, path) {
         Ok(route) => panic!("{method} {path} gave {route:?}"),
         Err(problem) => {
@@ -69,6 +66,14 @@ fn pages() -> Vec<(&'static str, &'static str, Route)> {
             Route::PolicyPage {
                 kind: TaskKind::Function,
                 name: "order-sync_2".into(),
+            },
+        ),
+        (
+            "GET",
+            "/policy/proxy/order-sync_2",
+            Route::PolicyPage {
+                kind: TaskKind::Function,
+                name: "proxy:order-sync_2".into(),
             },
         ),
         ("POST", "/internal/continue", Route::Continue),
@@ -176,7 +181,8 @@ fn only_hooks_health_and_pages_are_open() {
             | "/.well-known/idempotency"
             | "/policy"
             | "/policy/hooks/{source}"
-            | "/policy/functions/{name}" => Access::Public,
+            | "/policy/functions/{name}"
+            | "/policy/proxy/{name}" => Access::Public,
             // Numbers without a secret, and in a lab build only.
             "/lab/faults" | "/lab/counters" if entry.method == "GET" => Access::Public,
             "/hooks/{source}" | "/hooks/{source}/{tenant}" => Access::Signature,
@@ -240,6 +246,61 @@ fn head_means_what_get_means() {
         let path = sample(entry.pattern);
         assert_eq!(route("HEAD", &path), route("GET", &path));
     }
+}
+
+#[test]
+fn patterns_are_compared_segment_by_segment() {
+    for (path, want) in [
+        ("/a/x/b", Some(["x", ""])),
+        ("/a//b", None),
+        ("/a/x", None),
+        ("/a/x/c", None),
+        ("/a/x/b/", None),
+        ("a/x/b", None),
+        ("/a/{n}/b", Some(["{n}", ""])),
+    ] {
+        assert_eq!(segments("/a/{n}/b", path), want, "{path}");
+    }
+    assert_eq!(segments("/a", "/a"), Some(["", ""]));
+    assert_eq!(segments("/{a}/b/{c}", "/x/b/y"), Some(["x", "y"]));
+    assert_eq!(segments("/{a}/b/{c}", "/x/b/"), None);
+}
+
+#[test]
+fn whatever_follows_a_gateway_is_its_own() {
+    let tail = |path: &str| match route("PATCH", path) {
+        Ok(Route::Proxy { name, tail }) if name == "a" => Ok(tail),
+        Ok(other) => panic!("{path} gave {other:?}"),
+        Err(problem) => Err(problem.code.status()),
+    };
+    for path in [
+        "",
+        "/",
+        "//",
+        "/x",
+        "/x/",
+        "/%2F",
+        "/x%20y;z",
+        "/v1/tasks",
+        "/a..b",
+    ] {
+        assert_eq!(tail(&format!("/proxy/a{path}")).as_deref(), Ok(path));
+    }
+    for path in ["/..", "/%2e%2E/x", "/x/.", "/..%2f", "/\\"] {
+        assert_eq!(tail(&format!("/proxy/a{path}")), Err(400), "{path}");
+    }
+    for path in [
+        "/proxy",
+        "/proxy/",
+        "/proxy//x",
+        "/proxy/A",
+        "/proxy/%61",
+        "/proxy/../x",
+    ] {
+        assert_eq!(tail(path), Err(404), "{path}");
+    }
+    assert_eq!(segments("/{a*}", "/x/y"), Some(["x/y", ""]));
+    assert_eq!(segments("/a/{b*}", "/a"), None);
 }
 
 #[test]

@@ -241,6 +241,10 @@ fn policy_of(route: &Route) -> Option<String> {
             Some(policy::address(TaskKind::Source, source))
         }
         Route::Call { name } => Some(policy::address(TaskKind::Function, name)),
+        Route::Proxy { name, .. } => {
+            let function = format!("{}{name}", policy::GATEWAY);
+            Some(policy::address(TaskKind::Function, &function))
+        }
         _ => None,
     }
 }

@@ -14,6 +14,7 @@ mod cancel;
 mod cases;
 mod children;
 mod cleaner;
+mod conformance_http;
 mod connections;
 mod contention;
 mod contract_failed;
