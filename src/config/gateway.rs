@@ -313,6 +313,11 @@ impl Gateway {
         self.origin.trim_end_matches('/')
     }
 
+    /// The methods that need a key.
+    pub fn methods(&self) -> &[String] {
+        &self.idempotent_methods
+    }
+
     /// True for a method that needs a key.
     pub fn is_idempotent(&self, method: &str) -> bool {
         self.idempotent_methods.iter().any(|m| m == method)
