@@ -95,6 +95,8 @@ pub const MAX_REVIVALS: u32 = 10;
 pub const DEFAULT_RETENTION_SUCCEEDED_MS: u64 = 7 * 24 * 3_600_000;
 /// Failures are looked at by people, who have weekends.
 pub const DEFAULT_RETENTION_FAILED_MS: u64 = 30 * 24 * 3_600_000;
+/// How much longer than its sender repeats a delivery a task is kept at the least: repeats can be late.
+pub const REPEAT_MARGIN_MS: u64 = 24 * 3_600_000;
 /// Longest retention.
 pub const MAX_RETENTION_MS: u64 = 3_650 * 24 * 3_600_000;
 /// A tombstone outlives every late write of the task that it stands for.

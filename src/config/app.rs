@@ -1,7 +1,6 @@
 //! Functions and sources put together and checked.
 
 use super::{ConfigProblem, Gateway, Named, Source, declared, gateway, is_route_name};
-use crate::types::Policy;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -181,44 +180,22 @@ fn fit<F: Named>(source: &Source, functions: &BTreeMap<String, F>) -> Vec<String
             vec![format!("no function is named {wanted:?}")]
         };
     };
-    let mut wrong = kept_for_long_enough(source, function.policy());
-    let Some(ms) = source.own_respond_within_ms() else {
-        return wrong;
-    };
+    let together = source.over(function.policy());
+    let kept_ms = together
+        .retention_succeeded_ms
+        .min(together.retention_failed_ms);
+    let mut wrong = Vec::new();
+    if let Some(window_ms) = source.signed_window_ms().filter(|ms| *ms > kept_ms) {
+        wrong.push(format!(
+            "dedup_signed_ms of {window_ms} is longer than function {wanted} keeps its tasks ({kept_ms} ms)"
+        ));
+    }
     let alone = function.policy().problems();
-    let together = Policy {
-        respond_within_ms: ms,
-        ..function.policy().clone()
-    };
     let new = together.problems().into_iter();
     wrong.extend(
         new.filter(|problem| !alone.contains(problem) && !problem.starts_with("respond_within"))
             .map(|problem| format!("its respond_within does not fit function {wanted}: {problem}")),
     );
-    wrong
-}
-
-/// A task that is forgotten before the sender's last repeat would run again.
-fn kept_for_long_enough(source: &Source, policy: &Policy) -> Vec<String> {
-    let kept_ms = policy
-        .retention_succeeded_ms
-        .min(policy.retention_failed_ms);
-    let (function, pack) = (source.function(), source.provider());
-    let mut wrong = Vec::new();
-    if kept_ms <= pack.retry_plan_ms {
-        wrong.push(format!(
-            "function {function} keeps its tasks for {kept_ms} ms; {} may repeat a delivery after {} ms",
-            pack.title, pack.retry_plan_ms
-        ));
-    }
-    if let Some(window_ms) = source
-        .signed_window_ms()
-        .filter(|window_ms| *window_ms > kept_ms)
-    {
-        wrong.push(format!(
-            "dedup_signed_ms of {window_ms} is longer than function {function} keeps its tasks ({kept_ms} ms)"
-        ));
-    }
     wrong
 }
 

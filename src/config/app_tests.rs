@@ -1,6 +1,7 @@
 //! One good configuration, and every way to get it wrong.
 
 use super::*;
+use crate::types::Policy;
 use crate::webhook::{FingerprintMode, KeyRule, Scheme};
 
 #[derive(Debug)]
@@ -238,15 +239,23 @@ fn a_secret_that_has_ended_no_longer_holds() {
 fn tasks_are_kept_for_longer_than_senders_repeat() {
     let brief = Policy {
         retention_succeeded_ms: 3_600_000,
+        retention_failed_ms: 3_600_000,
         ..Policy::default()
     };
-    let got = problems(vec![Fake("event", brief)], vec![good()]);
-    assert_eq!(
-        got,
-        [
-            "source github: function event keeps its tasks for 3600000 ms; GitHub may repeat a delivery after 259200000 ms"
-        ]
-    );
+    for name in crate::webhook::packs::names() {
+        let source = Source::pack("a", name).expect("a pack");
+        let policy = source.over(&brief);
+        let kept_ms = policy
+            .retention_succeeded_ms
+            .min(policy.retention_failed_ms);
+        let plan_ms = source.provider().retry_plan_ms;
+        assert!(
+            kept_ms > plan_ms && kept_ms >= 3_600_000,
+            "{name}: {kept_ms} ms"
+        );
+        let policy = source.over(&Policy::default());
+        assert!(policy.retention_succeeded_ms > plan_ms, "{name}");
+    }
     let long = good().dedup_signed_ms(8 * 24 * 3_600_000);
     let got = problems(vec![fake("event")], vec![long]);
     assert_eq!(

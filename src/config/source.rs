@@ -3,6 +3,8 @@
 use super::secret::{self, SecretName};
 use super::{ConfigProblem, RateLimit, Tenant};
 use crate::http::body::Rule;
+use crate::limits::REPEAT_MARGIN_MS;
+use crate::types::Policy;
 use crate::webhook::{
     Ack, FingerprintMode, Handshake, KeyRule, Pack, Scheme, Secret, Split, packs,
 };
@@ -272,6 +274,31 @@ impl Source {
     /// How long a sender waits, if not as long as the function says.
     pub fn own_respond_within_ms(&self) -> Option<u64> {
         self.pack.respond_within_ms
+    }
+
+    /// How a task of this source is run: as its function says, with what the source says. It is kept for longer
+    /// than the sender repeats a delivery, since a task that is forgotten before the last repeat would run again.
+    ///
+    /// ```
+    /// use onceward::config::Source;
+    /// use onceward::types::Policy;
+    /// let brief = Policy { retention_succeeded_ms: 1_000, ..Policy::default() };
+    /// let stripe = Source::pack("payments", "stripe").unwrap();
+    /// assert!(stripe.over(&brief).retention_succeeded_ms > stripe.provider().retry_plan_ms);
+    /// assert_eq!(Source::generic("inbox").over(&brief), brief);
+    /// ```
+    pub fn over(&self, policy: &Policy) -> Policy {
+        let mut policy = policy.clone();
+        if let Some(ms) = self.pack.respond_within_ms {
+            policy.respond_within_ms = ms;
+        }
+        let least_ms = match self.pack.retry_plan_ms {
+            0 => 0,
+            plan_ms => plan_ms + REPEAT_MARGIN_MS,
+        };
+        policy.retention_succeeded_ms = policy.retention_succeeded_ms.max(least_ms);
+        policy.retention_failed_ms = policy.retention_failed_ms.max(least_ms);
+        policy
     }
 
     /// The address that the provider was told.

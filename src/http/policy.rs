@@ -79,7 +79,7 @@ pub fn address(kind: TaskKind, name: &str) -> String {
 impl RoutePolicy {
     /// Of a source and its function.
     pub fn of_source<F: Named>(source: &Source, function: &F) -> Self {
-        let policy = function.policy();
+        let policy = &source.over(function.policy());
         let has = |rule: KeyRule| source.key_rules().contains(&rule);
         let syntax = if has(KeyRule::IdempotencyKey) {
             KeySyntax::Lenient.as_str()
@@ -125,9 +125,7 @@ impl RoutePolicy {
                 accepted: unfinished.status,
             },
             retention: retention(policy),
-            respond_within_ms: source
-                .own_respond_within_ms()
-                .unwrap_or(policy.respond_within_ms),
+            respond_within_ms: policy.respond_within_ms,
             prefer: prefer(),
             links: links(TaskKind::Source, source.name()),
         }

@@ -5,6 +5,7 @@ use super::delivery::Delivery;
 use super::ingress;
 use super::ports::Edge;
 use super::serve::Exchange;
+use crate::config::Source;
 use crate::http::admit::Admitted;
 use crate::http::answer::Standing;
 use crate::http::code::Code;
@@ -22,15 +23,14 @@ use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
 /// that were go on, and meet the repeat as duplicates.
 pub(super) async fn carry(
     items: Vec<Admitted>,
+    source: &Source,
     exchange: &Exchange,
     edge: &Edge,
     app: &App,
 ) -> Result<Answer, Problem> {
     let mut deliveries = Vec::with_capacity(items.len());
     for admitted in items {
-        let (function, mut policy) = ingress::checked(&admitted, None, app)?;
-        // Nobody waits for a single item.
-        policy.respond_within_ms = policy.respond_within_ms.max(1);
+        let (function, policy) = ingress::checked(&admitted, Some(source), app)?;
         deliveries.push(Delivery {
             edge,
             function,

@@ -71,7 +71,6 @@ async fn hooked(
     let hook = hook::admit_hook(app, source, &arrived, body, &lookup)?;
     line.secret = hook.secret;
     let ack = configured.provider().ack;
-    let own_wait = configured.own_respond_within_ms();
     match hook.what {
         What::Handshake(answer) => {
             line.met = Met::Handshake;
@@ -88,7 +87,7 @@ async fn hooked(
                 Ack::DiscordDeferred => admitted.input.body.clone(),
                 _ => Vec::new(),
             };
-            let carried = deliver(*admitted, own_wait, exchange, edge, app).await?;
+            let carried = deliver(*admitted, Some(configured), exchange, edge, app).await?;
             line.met = carried.met;
             Ok(if carried.stands_in {
                 ack.dress(carried.answer, &sent)
@@ -99,7 +98,7 @@ async fn hooked(
         What::Split(items) => {
             line.met = Met::Split;
             line.items = items.len();
-            let answer = batch::carry(items, exchange, edge, app).await?;
+            let answer = batch::carry(items, configured, exchange, edge, app).await?;
             Ok(ack.dress(answer, &[]))
         }
     }
@@ -208,12 +207,12 @@ async fn called(
 
 pub(super) async fn deliver(
     admitted: Admitted,
-    own_wait_ms: Option<u64>,
+    source: Option<&Source>,
     exchange: &Exchange,
     edge: &Edge,
     app: &App,
 ) -> Result<Carried, Problem> {
-    let (function, policy) = checked(&admitted, own_wait_ms, app)?;
+    let (function, policy) = checked(&admitted, source, app)?;
     let delivery = Delivery {
         edge,
         function,
@@ -229,7 +228,7 @@ pub(super) async fn deliver(
 /// The function that runs, and how: it has looked at the input.
 pub(super) fn checked<'a>(
     admitted: &Admitted,
-    own_wait_ms: Option<u64>,
+    source: Option<&Source>,
     app: &'a App,
 ) -> Result<(&'a Function, Policy), Problem> {
     let function = app
@@ -240,8 +239,8 @@ pub(super) fn checked<'a>(
     if admitted.mode == Mode::Call {
         policy = function.rules().over(&policy);
     }
-    if let Some(ms) = own_wait_ms {
-        policy.respond_within_ms = ms;
+    if let Some(source) = source {
+        policy = source.over(&policy);
     }
     Ok((function, policy))
 }
