@@ -4,15 +4,16 @@
 //! 1. route: the source or function exists (404);
 //! 2. size: declared length, body, kept header fields (413, 431);
 //! 3. signature or token (401, 403; 500 where the secret is not usable);
-//! 4. type of the body, where a function takes some only (415);
+//! 4. type of the body, where a function takes some only, and its coding (413, 415); nesting (400);
 //! 5. key (400).
 //!
 //! What comes after, the object decides: fingerprint (422), in progress, stored answer.
 //!
-//! The edge calls [`check_hook`] or [`check_call`] with the head of the request, reads at most
-//! [`READ_CAP`] bytes of body, and calls [`admit_hook`] or [`admit_call`].
+//! The edge calls [`check_call`] with the head of the request, reads at most [`READ_CAP`] bytes of body,
+//! and calls [`admit_call`]. Webhooks have a file of their own, `hook`.
 
 use super::auth::{Caller, Scope, Tokens};
+use super::body::{self, Rule};
 use super::code::Code;
 use super::headers::{keep_input, size};
 use super::media;
@@ -107,6 +108,9 @@ pub fn admit_call<F: Named>(
     let Caller { tenant, .. } = tokens.check(delivery.headers, Scope::Invoke)?;
     let rules = function.rules();
     media::check(delivery.headers, &rules.accepts)?;
+    let content_type = delivery.headers.get("content-type");
+    let body = body::decode(delivery.headers, body, Rule::Either)?.into_plain();
+    body::check_nesting(content_type, &body)?;
     let mut prefer = Prefer::read(delivery.headers);
     let key = rules.key_of(delivery.headers, prefer, fresh)?;
     if rules.key == KeySyntax::Strict {
@@ -114,7 +118,7 @@ pub fn admit_call<F: Named>(
         prefer.handling = prefer.handling.filter(|h| *h == Handling::Strict);
     }
     let name = function.name();
-    let document = Document::new(delivery.headers.get("content-type"), &body);
+    let document = Document::new(content_type, &body);
     let fingerprint = FingerprintMode::Raw
         .of(delivery.method, delivery.target, &document)
         .map_err(unreadable)?;

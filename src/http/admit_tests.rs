@@ -350,3 +350,50 @@ fn refusals_tell_the_log_why_and_the_sender_nothing() {
             .contains("SECRET")
     );
 }
+
+/// A call is unpacked before it is compared: a repeat may be packed in another way, or not at all.
+#[test]
+fn packed_calls_are_compared_by_their_content() {
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write as _;
+    let packed = |level| {
+        let mut encoder = GzEncoder::new(Vec::new(), level);
+        encoder.write_all(BODY).expect("memory");
+        encoder.finish().expect("memory")
+    };
+    let called = |coding: Option<&str>, body: Vec<u8>| {
+        let mut headers: Headers = [("Authorization", "Bearer token"), ("Idempotency-Key", "k1")]
+            .into_iter()
+            .collect();
+        if let Some(coding) = coding {
+            headers.push("content-encoding", coding);
+        }
+        let delivery = Delivery {
+            method: "POST",
+            target: "/v1/functions/event",
+            headers: &headers,
+        };
+        admit_call(
+            &app(),
+            "event",
+            &delivery,
+            body,
+            &Tokens::single(Some("token")),
+            "fresh",
+        )
+    };
+    let plain = called(None, BODY.to_vec()).expect("plain");
+    for level in [Compression::best(), Compression::none()] {
+        let got = called(Some("gzip"), packed(level)).expect("packed");
+        assert_eq!(
+            (got.fingerprint, got.input.body),
+            (plain.fingerprint.clone(), BODY.to_vec())
+        );
+    }
+    for (coding, body, want) in [
+        ("br", BODY.to_vec(), Code::UnsupportedEncoding),
+        ("gzip", BODY.to_vec(), Code::InputInvalid),
+    ] {
+        assert_eq!(called(Some(coding), body).expect_err("refused").code, want);
+    }
+}

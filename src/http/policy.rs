@@ -142,7 +142,7 @@ impl RoutePolicy {
             profile: Some(rules.profile.as_str()),
             authentication: "bearer",
             accepts: rules.accepts.clone(),
-            compressed: false,
+            compressed: true,
             key: KeyPolicy {
                 required: rules.key_required,
                 sources: vec![KeyRule::IdempotencyKey.place()],

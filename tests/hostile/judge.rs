@@ -56,6 +56,7 @@ const CALLED: &[Code] = &[
     Code::Unauthorized,
     Code::NotFound,
     Code::BodyTooLarge,
+    Code::UnsupportedEncoding,
     Code::HeadersTooLarge,
     Code::KeyReused,
     Code::TaskInProgress,
