@@ -441,8 +441,9 @@ fn shape(task: &Task) {
         Some(_) => task.policy.max_attempts.max(DEFAULT_MAX_ATTEMPTS),
         None => task.policy.max_attempts,
     };
-    // What is left of undoing that was given up is shown with the attempts that it took.
-    let given_up = task.undone.is_some();
+    // What is left of undoing that was given up is shown with the attempts that it took; of a key that is
+    // used up nothing is shown.
+    let given_up = task.undone.is_some() || forgotten;
     assert!(task.attempts <= most || given_up, "G9: attempts");
     assert!(task.revivals <= MAX_REVIVALS, "G9: revivals");
     assert!(
