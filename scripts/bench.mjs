@@ -1,5 +1,5 @@
-// `make bench`: a first delivery and a duplicate, beside a hand-written object that only inserts a row.
-// All three take turns in one run on the same machine, so that the ratios mean something; single times don't.
+// `make bench`: a first delivery, a duplicate and a bad signature, beside a hand-written object that only inserts a row.
+// All of them take turns in one run on the same machine, so that the ratios mean something; single times don't.
 //
 // Environment: ROUNDS (300), WARMUP (30).
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -46,10 +46,10 @@ async function startBaseline(state) {
   return { server, url: (await server.unsafeGetDirectURL()).origin };
 }
 
-function post(url, path, key) {
+function post(url, path, key, more = {}) {
   const started = process.hrtime.bigint();
   return new Promise((resolve, reject) => {
-    const options = { method: "POST", agent, headers: { "idempotency-key": key, "content-type": "text/plain" } };
+    const options = { method: "POST", agent, headers: { "idempotency-key": key, "content-type": "text/plain", ...more } };
     const sent = request(`${url}${path}`, options, (response) => {
       response.resume();
       response.on("end", () => {
@@ -60,6 +60,16 @@ function post(url, path, key) {
     sent.on("error", reject);
     sent.end("hello");
   });
+}
+
+/** A delivery of GitHub's whose signature is of the right form and of nothing. */
+function forged(url) {
+  return post(url, "/hooks/github", "forged", { "x-hub-signature-256": `sha256=${"0".repeat(64)}`, "x-github-delivery": "forged" });
+}
+
+function checkRefused(got) {
+  if (got.status !== 401) throw new Error(`bad signature: got ${got.status}; this would not measure what it says`);
+  return got.ms;
 }
 
 function check(got, wanted, what) {
@@ -76,18 +86,20 @@ async function main() {
   const onceward = await startOnceward(join(state, "a"));
   const baseline = await startBaseline(join(state, "b"));
   try {
-    const times = { first: [], duplicate: [], insert: [], again: [] };
+    const times = { first: [], duplicate: [], refused: [], insert: [], again: [] };
     for (let round = 0; round < ROUNDS + WARMUP; round += 1) {
       const key = `bench-${round}`;
       const first = check(await post(onceward.url, "/hooks/inbox", key), false, "first delivery");
       const insert = (await post(baseline.url, "/", key)).ms;
       const duplicate = check(await post(onceward.url, "/hooks/inbox", key), true, "duplicate");
       const again = (await post(baseline.url, "/", key)).ms;
+      const refused = checkRefused(await forged(onceward.url));
       if (round < WARMUP) continue;
       times.first.push(first);
       times.insert.push(insert);
       times.duplicate.push(duplicate);
       times.again.push(again);
+      times.refused.push(refused);
     }
     const of = (name) => median(times[name]);
     const row = (what, a, b) => {
@@ -98,6 +110,7 @@ async function main() {
     console.log(`${"".padEnd(18)}    onceward   insert a row   ratio`);
     row("first delivery", "first", "insert");
     row("duplicate", "duplicate", "again");
+    row("bad signature", "refused", "again");
     console.log(`wasm: ${statSync(join(ROOT, "build/index_bg.wasm")).size} bytes (release)`);
     console.log("Next: compare with the same run on the commit before yours; single times are only noise.");
   } finally {
