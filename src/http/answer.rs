@@ -126,7 +126,14 @@ pub fn answer(seen: &Seen<'_>) -> Answer {
         now_ms: seen.now_ms,
     };
     match Standing::of(seen.standing, seen.now_ms) {
-        Some(standing) => by_contract(&standing, &asked, &task),
+        Some(standing) => {
+            let mut answer = by_contract(&standing, &asked, &task);
+            if seen.standing.summary.free {
+                // The key is new already.
+                answer.headers.remove("idempotency-expires");
+            }
+            answer
+        }
         None => Problem::new(
             Code::Unavailable,
             "The answer of this task can't be read now.",

@@ -250,3 +250,24 @@ fn a_preference_for_a_wait_is_named_in_the_answer() {
     );
     assert_eq!(out, same);
 }
+
+/// An answer that is not kept leaves the key new: nothing is said of when it will be.
+#[test]
+fn a_key_that_is_free_has_no_expiry() {
+    use crate::http::sample;
+    let mut standing = sample::standing(protocol::State::Succeeded);
+    standing.answer = Some(Answer::json(500, &serde_json::json!({})));
+    standing.summary.expires_ms = Some(5_000);
+    for (free, want) in [(false, true), (true, false)] {
+        standing.summary.free = free;
+        let got = answer(&Seen {
+            standing: &standing,
+            mode: Mode::Call,
+            prefer: Prefer::default(),
+            statuses: Statuses::default(),
+            replayed: false,
+            now_ms: 0,
+        });
+        assert_eq!(got.headers.get("idempotency-expires").is_some(), want);
+    }
+}

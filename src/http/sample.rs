@@ -25,6 +25,7 @@ pub(super) fn summary(key: TaskKey, function: &str, state: State) -> Summary {
         undone: None,
         cancel: None,
         unread: 0,
+        free: false,
     }
 }
 

@@ -51,6 +51,9 @@ pub struct Summary {
     /// Signals that nobody has waited for yet.
     #[serde(default)]
     pub unread: u32,
+    /// It has ended and its answer is not kept: the next delivery of the key begins anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub free: bool,
 }
 
 impl Summary {
@@ -76,6 +79,7 @@ impl Summary {
             undone: task.undone.clone(),
             cancel: task.cancel.clone(),
             unread: u32::try_from(task.unread.len()).unwrap_or(u32::MAX),
+            free: task.is_free(),
         }
     }
 
