@@ -5,6 +5,7 @@ use onceward::config::{App, Builder, Source};
 use onceward::function::Function;
 use onceward::http::admit::{Admitted, Delivery, admit_call};
 use onceward::http::auth::Tokens;
+use onceward::http::body::{Bodies, Rule, decode};
 use onceward::http::code::Code;
 use onceward::http::headers::is_credential;
 use onceward::http::hook::{Arrived, What, admit_hook, check_hook};
@@ -41,7 +42,12 @@ pub fn check(data: &[u8]) {
         headers: &request.headers,
     };
     APP.with(|app| {
-        declared(app, &delivery);
+        if method == "POST" {
+            declared(app, &delivery);
+        }
+        // What the function gets, and what is compared, is the content.
+        let content = decode(&request.headers, request.body.clone(), Rule::Either);
+        let content = content.map(Bodies::into_plain).unwrap_or_default();
         let lookup = |_: &str| Some(SECRET.to_owned());
         let hook = |source: &str| {
             let body = request.body.clone();
@@ -60,13 +66,15 @@ pub fn check(data: &[u8]) {
                 .iter()
                 .filter(|(n, _)| *n == "x-hub-signature-256")
                 .collect();
-            assert_eq!(shown, [("x-hub-signature-256", &*signature)], "unsigned");
+            let of_content = format!("sha256={}", hmac_hex(SECRET, &[&content]));
+            let proven = [&*signature, &*of_content].map(|good| [("x-hub-signature-256", good)]);
+            assert!(proven.iter().any(|good| shown == good), "unsigned");
             assert_eq!(
                 Some(&*admitted.key.key),
                 request.headers.get("x-github-delivery")
             );
             assert_eq!(admitted.fingerprint, None);
-            is_whole_input(&admitted, &request.body);
+            is_whole_input(&admitted, &content);
         }
         let tokens = Tokens::single(Some(TOKEN));
         let call = admit_call(app, "echo", &delivery, request.body.clone(), &tokens, "r");
@@ -80,9 +88,9 @@ pub fn check(data: &[u8]) {
         for admitted in [judged(hook("inbox")), call].into_iter().flatten() {
             assert_eq!(
                 admitted.fingerprint.as_ref().map(|f| f.hash.clone()),
-                Some(raw(method, target, &request.body))
+                Some(raw(method, target, &content))
             );
-            is_whole_input(&admitted, &request.body);
+            is_whole_input(&admitted, &content);
         }
         assert_eq!(
             judged(hook("inbox")),
