@@ -236,7 +236,7 @@ fn a_used_up_key_is_refused_and_then_new() {
     let out = object.alarm(expires + HOUR);
     let placed = tombstone(&object);
     assert!(out.effects.contains(&Effect::Forget { version: placed }));
-    let out = object.at(expires + HOUR + 1, Event::TombstoneAcked(placed));
+    let out = object.at(expires + HOUR, Event::TombstoneAcked(placed));
     assert_eq!(out.next, Next::Gone);
 }
 
