@@ -38,6 +38,8 @@ make_package() {
   cp -R src/protocol src/store src/types src/limits.rs "$PACKAGE/src/"
   cp src/http/{document,frame,object_call,object_call_tests,object_reply,waiting}.rs "$PACKAGE/src/http/"
   cp -R tests/model "$tests/"
+  mkdir -p "$PACKAGE/docs"
+  cp docs/proof-mutants.md "$PACKAGE/docs/"
   cp -R tests/native/{protocol_*.rs,previous.rs,previous,store.rs,snapshots} "$tests/native/"
   for file in "$tests"/native/*.rs; do echo "mod $(basename "$file" .rs);"; done >"$WORK/main.rs"
   mv "$WORK/main.rs" "$tests/native/main.rs"

@@ -261,6 +261,9 @@ impl FingerprintSpec {
                     "fingerprint {mode:?}: wanted raw, canonical, off, {{ only = [\"/POINTER\"] }} or {{ except = [\"/POINTER\"] }}"
                 )),
             },
+            Self::Only(OnlySpec { only }) if only.is_empty() => {
+                Err("fingerprint only names no pointer: any body would be like any other; say off if that is meant".to_owned())
+            }
             Self::Only(OnlySpec { only }) => all(only).map(FingerprintMode::Only),
             Self::Except(ExceptSpec { except }) => all(except).map(FingerprintMode::Except),
         }

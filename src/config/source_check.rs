@@ -5,6 +5,16 @@ use crate::http::headers::{is_credential, is_token};
 use crate::limits::{MAX_RESPOND_WITHIN_MS, MAX_RETENTION_MS};
 use crate::webhook::{Handshake, KeyRule};
 
+/// Fields that are never a key or a tenant, since these are shown.
+const SHOWN_NEVER: &[&str] = &["authorization", "cookie", "proxy-authorization"];
+
+/// A name as the platform takes it. What looks like a secret itself is none, so that it is not shown as a name.
+fn is_secret_name(name: &str) -> bool {
+    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let value = ["whsec_", "whsk_", "whpk_", "pdl_"];
+    name.len() <= 128 && name.bytes().all(word) && !value.iter().any(|p| name.starts_with(p))
+}
+
 impl Source {
     /// Everything that is wrong with it by itself, each as one sentence.
     pub(super) fn problems(&self) -> Vec<String> {
@@ -39,6 +49,17 @@ impl Source {
                 "the name of a secret is empty".to_owned(),
             ),
             (
+                self.secret_names()
+                    .iter()
+                    .any(|s| !s.name.trim().is_empty() && !is_secret_name(&s.name)),
+                "one of its secrets is no name of a secret, but perhaps its value; wanted a name like STRIPE_WEBHOOK_SECRET, as in `wrangler secret put NAME`"
+                    .to_owned(),
+            ),
+            (
+                !signed && self.key_rules() == [KeyRule::SignedBytes],
+                "its key is the signed bytes but it checks no signature".to_owned(),
+            ),
+            (
                 self.provider().keys.is_empty() && self.provider().split.is_none(),
                 "it has no key rule, so that no delivery could be named".to_owned(),
             ),
@@ -66,7 +87,14 @@ impl Source {
     }
 
     fn number_faults(&self) -> Vec<(bool, String)> {
-        let mut out = Vec::new();
+        let empty = |rule: &KeyRule| match rule {
+            KeyRule::All(parts) | KeyRule::Whole(parts) => parts.is_empty(),
+            _ => false,
+        };
+        let mut out = vec![(
+            self.key_rules().iter().any(empty),
+            "a key of several fields names none".to_owned(),
+        )];
         if let Some(ms) = self.provider().respond_within_ms {
             out.push((
                 !(1..=MAX_RESPOND_WITHIN_MS).contains(&ms),
@@ -95,6 +123,17 @@ impl Source {
         if let Tenant::Header(name) = self.tenant_rule() {
             names.push(name.clone());
         }
+        let shown = self.key_rules().iter().flat_map(KeyRule::header_names);
+        let shown: Vec<String> = match self.tenant_rule() {
+            Tenant::Header(name) => shown.chain([name.clone()]).collect(),
+            Tenant::Fixed(_) | Tenant::Body(_) | Tenant::Path => shown.collect(),
+        };
+        let shown = shown.into_iter().map(|name| {
+            (
+                SHOWN_NEVER.contains(&name.as_str()),
+                format!("header {name} holds a credential; keys and tenants are shown"),
+            )
+        });
         let bad = names
             .iter()
             .map(|name| (!is_token(name), format!("{name:?} is no header name")));
@@ -104,6 +143,6 @@ impl Source {
                 format!("header {name} holds a credential and is never kept"),
             )
         });
-        bad.chain(kept).collect()
+        bad.chain(kept).chain(shown).collect()
     }
 }

@@ -25,6 +25,7 @@ use crate::webhook::{
     Arrival, Document, KeySource, Proof, Refusal, Secret, event_of, handshake, hex, single,
 };
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 /// A webhook that has come in.
 #[derive(Clone, Copy, Debug)]
@@ -276,7 +277,7 @@ fn admit<F: Named>(
             headers: delivery.headers,
             target: delivery.target,
             document: &document,
-            material: proof.material,
+            material: material(source, proof, &body),
         };
         let key = key_at(&closely(source.key_rules(), prefer), &from)?;
         let fingerprint = source
@@ -294,6 +295,13 @@ fn admit<F: Named>(
         signed: recognised(source, proof),
         what,
     })
+}
+
+/// What names a delivery that has no other name. A token proves whoever has it, and no bytes: then all of them.
+fn material(source: &Source, proof: &Proof, body: &[u8]) -> Option<[u8; 32]> {
+    let signed = source.scheme().is_signed();
+    let whole = || signed.then(|| Sha256::digest(body).into());
+    proof.material.or_else(whole)
 }
 
 /// What the signed bytes are recognised by, if the source wishes that.

@@ -4,7 +4,7 @@ use super::code::Code;
 use super::problem::Problem;
 use crate::limits::MAX_SPLIT_ITEMS;
 use crate::types::{Answer, Headers, TaskId};
-use crate::webhook::{Document, DocumentFault, KeyProblem, KeyRule, KeySource, Split, hex, key};
+use crate::webhook::{Document, DocumentFault, KeyRule, KeySource, Split, hex, key};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -19,14 +19,19 @@ pub struct Item {
 
 /// The items of a delivery; `None` if it has no list where one is looked for, so that it is one event.
 ///
-/// An item without a key of its own is named by its content: equal items are then one event.
+/// An item without a key of its own, or with none that can be one, is named by its content: equal items are then one event.
 ///
 /// # Errors
-/// More items than one delivery may have; a key that is none; JSON that can't be read.
+/// More items than one delivery may have; JSON that can't be read; no list where the body should be one.
 pub fn items(split: &Split, document: &Document<'_>) -> Result<Option<Vec<Item>>, Problem> {
     let unreadable =
         |fault: DocumentFault| Problem::new(Code::InputInvalid, format!("Body: {fault}."));
     let Some(Value::Array(list)) = document.find(&split.list).map_err(unreadable)? else {
+        // Where the whole body is the list there is nothing else that it could be.
+        if split.list.tokens().is_empty() {
+            let wanted = "The body is no JSON list; this source takes lists of events.";
+            return Err(Problem::new(Code::InputInvalid, wanted));
+        }
         return Ok(None);
     };
     if list.len() > MAX_SPLIT_ITEMS {
@@ -38,14 +43,10 @@ pub fn items(split: &Split, document: &Document<'_>) -> Result<Option<Vec<Item>>
             ),
         ));
     }
-    let read = list
-        .iter()
-        .enumerate()
-        .map(|(at, item)| one(split, at, item));
-    read.collect::<Result<Vec<_>, _>>().map(Some)
+    Ok(Some(list.iter().map(|item| one(split, item)).collect()))
 }
 
-fn one(split: &Split, at: usize, item: &Value) -> Result<Item, Problem> {
+fn one(split: &Split, item: &Value) -> Item {
     // A value that was read can be written.
     let body = serde_json::to_vec(item).unwrap_or_default();
     let document = Document::new(Some("application/json"), &body);
@@ -56,17 +57,10 @@ fn one(split: &Split, at: usize, item: &Value) -> Result<Item, Problem> {
         material: None,
     };
     let rule = [KeyRule::Body(split.key.clone())];
-    let key = match key::extract(&rule, &from) {
-        Ok(key) => key,
-        Err(KeyProblem::Missing { .. }) => format!("item-{}", hex(&Sha256::digest(&body))),
-        Err(problem) => {
-            return Err(Problem::new(
-                Code::KeyMalformed,
-                format!("Item {at}: {problem}"),
-            ));
-        }
-    };
-    Ok(Item { key, body })
+    // One odd event must not keep the others out: it is named by what it says.
+    let key = key::extract(&rule, &from)
+        .unwrap_or_else(|_| format!("item-{}", hex(&Sha256::digest(&body))));
+    Item { key, body }
 }
 
 /// What became of one item.

@@ -100,7 +100,9 @@ impl Line {
             }
             Err(problem) => {
                 put("code", problem.code.as_str().into());
-                put("reason", problem.reason.as_deref().into());
+                // What the sender is told holds no value either.
+                let told = Some(problem.detail.as_str()).filter(|_| problem.status() < 500);
+                put("reason", problem.reason.as_deref().or(told).into());
                 put("task_id", problem.task_id.map(|id| id.to_string()).into());
             }
         }

@@ -1,6 +1,7 @@
 //! Keys of several parts.
 
 use super::key::{KeyProblem, KeyRule, KeySource, Part};
+use super::single;
 use std::fmt::Write as _;
 
 /// Joins what all rules find. Nothing at all: the key is not there. Some, but not all: it is missing,
@@ -9,7 +10,7 @@ pub(super) fn find(rules: &[KeyRule], from: &KeySource<'_>) -> Result<Option<Par
     let mut found = Vec::new();
     let mut missing = Vec::new();
     for rule in rules {
-        match rule.find(from)? {
+        match part(rule, from)? {
             Some(part) => found.push(part),
             None => missing.push(rule.place()),
         }
@@ -31,8 +32,19 @@ pub(super) fn find_whole(
     from: &KeySource<'_>,
 ) -> Result<Option<Part>, KeyProblem> {
     let found: Result<Option<Vec<Part>>, KeyProblem> =
-        rules.iter().map(|rule| rule.find(from)).collect();
+        rules.iter().map(|rule| part(rule, from)).collect();
     Ok(found?.map(|found| Part::Joined(joined(&found))))
+}
+
+/// What one of several rules finds. A field can have spaces in it here: it is a part of a key, and quoted.
+fn part(rule: &KeyRule, from: &KeySource<'_>) -> Result<Option<Part>, KeyProblem> {
+    if let KeyRule::Header(name) = rule
+        && let Ok(Some(value)) = single(from.headers, name)
+        && !value.is_empty()
+    {
+        return Ok(Some(Part::Text(value.to_owned())));
+    }
+    rule.find(from)
 }
 
 /// A JSON array of texts and numbers, without white space, in visible ASCII: no two lists of parts give

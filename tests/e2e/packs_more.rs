@@ -329,6 +329,19 @@ fn mailgun_and_gitlab_and_graph_run_once() {
         &[("X-Gitlab-Token", "dev-gitlab-secre".to_owned())],
     );
     shared().send(&wrong).expect_problem(401, "unauthorized");
+    // Before 17.4 there was no Idempotency-Key; before that not even a UUID: then the body is what there is.
+    let uuid = uuid::Uuid::new_v4().to_string();
+    for fields in [&[("X-Gitlab-Event-UUID", uuid)][..], &[]] {
+        let body = json!({ "object_kind": "push", "n": fresh("g") })
+            .to_string()
+            .into_bytes();
+        let mut all = vec![
+            ("X-Gitlab-Token", secret("GITLAB_WEBHOOK_SECRET")),
+            ("X-Gitlab-Event", "Push Hook".to_owned()),
+        ];
+        all.extend(fields.iter().cloned());
+        thrice("gitlab", &body, &post("gitlab", &body, &all));
+    }
 
     let item = |state: &str| {
         json!({ "value": [{ "id": fresh("n"), "clientState": state, "changeType": "updated", "subscriptionId": "s" }] }).to_string()
@@ -487,4 +500,20 @@ fn sendgrid_events_run_once_each() {
         let task = shared().wait_state(id.as_str().expect("an id"), "succeeded");
         assert_eq!(task["attempts"], 1);
     }
+
+    // The signature is over time and body without anything between: digits can be moved, but then it is no list.
+    let (now, body) = (now_s(), json!([event(&a)]).to_string());
+    let signed: p256::ecdsa::DerSignature = key.sign(format!("{now}{body}").as_bytes());
+    let (time, moved) = now.split_at(now.len() - 2);
+    let fields = [
+        (
+            "X-Twilio-Email-Event-Webhook-Signature",
+            STANDARD.encode(signed.as_bytes()),
+        ),
+        ("X-Twilio-Email-Event-Webhook-Timestamp", time.to_owned()),
+    ];
+    let bent = format!("{moved}{body}");
+    shared()
+        .send(&post("sendgrid", bent.as_bytes(), &fields))
+        .expect_problem(400, "input_invalid");
 }

@@ -38,6 +38,9 @@ impl Gateway {
         if let Err(why) = self.check_origin() {
             out.push(format!("its origin: {why}"));
         }
+        if self.idempotent_methods.is_empty() {
+            out.push("idempotent_methods names none: nothing would be sent on once".to_owned());
+        }
         for method in &self.idempotent_methods {
             if !WRITING.contains(&method.as_str()) {
                 let all = WRITING.join(", ");

@@ -11,7 +11,7 @@ pub(super) fn pack() -> Pack {
         keys: vec![
             header("webhook-id"),
             header("idempotency-key"),
-            KeyRule::All(vec![
+            KeyRule::Whole(vec![
                 header("x-gitlab-event-uuid"),
                 header("x-gitlab-event"),
             ]),
