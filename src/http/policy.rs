@@ -6,7 +6,7 @@
 
 use super::body::Rule;
 use super::code::Code;
-use super::policy_parts::{fingerprint, keys, links, places, prefer, retention};
+use super::policy_parts::{fingerprint, hashes, keys, links, places, prefer, retention};
 use super::profile::{CallRules, KeySyntax};
 
 pub use super::policy_parts::{
@@ -88,6 +88,8 @@ impl RoutePolicy {
         } else {
             "value"
         };
+        let by_content = has(KeyRule::SignedBytes) || source.provider().split.is_some();
+        let hashed = source.key_rules().iter().any(hashes) || source.provider().split.is_some();
         let unfinished = source
             .provider()
             .ack
@@ -109,10 +111,11 @@ impl RoutePolicy {
             accepts: source.content_types().to_vec(),
             compressed: source.encoding() != Rule::Refuse,
             key: KeyPolicy {
-                required: true,
+                required: !by_content,
                 sources: places(source),
                 syntax,
-                echoed: false,
+                others: if hashed { "hashed" } else { "refused" },
+                without: if by_content { "content" } else { "refused" },
                 ..keys(None)
             },
             scope: &["source", "tenant"],
@@ -145,6 +148,7 @@ impl RoutePolicy {
             compressed: true,
             key: KeyPolicy {
                 required: rules.key_required,
+                without: if rules.key_required { "refused" } else { "run" },
                 sources: vec![KeyRule::IdempotencyKey.place()],
                 syntax: rules.key.as_str(),
                 echoed: rules.echo_key,

@@ -72,16 +72,20 @@ fn keys(policy: &RoutePolicy, out: &mut String) {
             places.join(", then ")
         ),
     );
-    let without = if key.required {
-        format!("is refused with {}", policy.statuses.missing)
-    } else {
-        "is a run of its own".to_owned()
+    let without = match key.without {
+        "run" => "is a run of its own".to_owned(),
+        "content" => "is named by its content".to_owned(),
+        _ => format!("is refused with {}", policy.statuses.missing),
+    };
+    let others = match key.others {
+        "hashed" => "Other texts of a body or an address are hashed; other fields are refused with",
+        _ => "Others are refused with",
     };
     line(out, format_args!("- A request without one {without}."));
     line(
         out,
         format_args!(
-            "- {} to {} characters: {}. Others are refused with {}.",
+            "- {} to {} characters: {}. {others} {}.",
             key.min_chars,
             key.max_chars,
             code(&key.pattern),
@@ -124,7 +128,7 @@ fn equality(policy: &RoutePolicy, out: &mut String) {
     match policy.fingerprint.mode {
         "off" => line(
             out,
-            format_args!("Not compared: whoever assigns the key may change the rest."),
+            format_args!("Not compared: whoever assigns the key may change the rest.\n"),
         ),
         "canonical" => line(
             out,
@@ -134,16 +138,23 @@ fn equality(policy: &RoutePolicy, out: &mut String) {
         ),
         "only" => line(
             out,
-            format_args!("These parts of the body must be the same: {pointers}."),
+            format_args!(
+                "Method, address with query, and these parts of the body must be the same: {pointers}."
+            ),
         ),
         "except" => line(
             out,
-            format_args!("The body must be the same but for {pointers}."),
+            format_args!(
+                "Method, address with query, and the body must be the same but for {pointers}."
+            ),
         ),
         _ => line(
             out,
             format_args!("Method, address with query, and the bytes of the body must be the same."),
         ),
+    }
+    if policy.fingerprint.mode == "off" {
+        return;
     }
     line(
         out,

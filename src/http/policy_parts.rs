@@ -33,6 +33,11 @@ pub struct KeyPolicy {
     pub max_chars: usize,
     /// The accepted keys as a regular expression.
     pub pattern: String,
+    /// What becomes of a text of a body or an address that is not of that form: `refused` or `hashed`.
+    pub others: &'static str,
+    /// What becomes of a request without a key: `refused`, `run` (a run of its own) or `content` (its content
+    /// is its key).
+    pub without: &'static str,
     /// It comes back in `Idempotency-Key`.
     pub echoed: bool,
 }
@@ -110,7 +115,20 @@ pub(super) fn keys(pattern: Option<&KeyPattern>) -> KeyPolicy {
         min_chars,
         max_chars,
         pattern,
+        others: "refused",
+        without: "refused",
         echoed: false,
+    }
+}
+
+/// Whether a rule looks where people write for other purposes: what can't be a key is hashed there.
+pub(super) fn hashes(rule: &KeyRule) -> bool {
+    match rule {
+        KeyRule::Query(_) | KeyRule::Body(_) | KeyRule::All(_) | KeyRule::Whole(_) => true,
+        KeyRule::IdempotencyKey
+        | KeyRule::IdempotencyKeyStrict
+        | KeyRule::Header(_)
+        | KeyRule::SignedBytes => false,
     }
 }
 
