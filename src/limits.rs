@@ -204,6 +204,8 @@ pub const ORPHAN_GRACE_MS: u64 = 3_600_000;
 pub const CRON_BUDGET_MS: u64 = 25_000;
 /// The rescuer looks at tasks that should have moved this long ago.
 pub const RESCUE_AFTER_MS: u64 = 120_000;
+/// Databases that rows are spread over: each is a binding, and is asked for every page of the list.
+pub const MAX_DATABASES: u16 = 32;
 /// Rows of one page of the task list.
 pub const LIST_PAGE: u32 = 50;
 /// Largest page that can be asked for.

@@ -171,6 +171,7 @@ impl IntoFuture for ChildStep {
                     .copied()
                     .chain([run.task_id])
                     .collect(),
+                about: claimed.about.clone(),
             };
             check_lineage(&begin, &id)?;
             let calling = Calling {

@@ -2,7 +2,7 @@
 //! platform, tests on a virtual clock.
 
 use crate::protocol::{Finish, Outcome, Parent, Record, Reply, Suspend};
-use crate::types::{Answer, Failure, Headers, Input, TaskId, TaskKey, Token};
+use crate::types::{About, Answer, Failure, Headers, Input, TaskId, TaskKey, Token};
 use futures::future::LocalBoxFuture;
 
 /// An outgoing request.
@@ -69,6 +69,8 @@ pub struct ChildBegin {
     pub fingerprint: Option<String>,
     /// The tasks that it comes from.
     pub lineage: Vec<TaskId>,
+    /// Labels and trace, which it inherits.
+    pub about: About,
 }
 
 /// Where a child stands.

@@ -22,9 +22,10 @@ use super::problem::Problem;
 use super::profile::KeySyntax;
 use crate::config::{App, Named};
 use crate::limits::{MAX_BODY_BYTES, MAX_HEADER_BYTES};
-use crate::types::{Headers, Input, TaskKey, TaskKind};
+use crate::types::{About, Headers, Input, TaskKey, TaskKind, Trace};
 use crate::webhook::{
     Document, DocumentFault, Fingerprint, FingerprintMode, KeyProblem, KeyRule, KeySource, key,
+    single,
 };
 
 /// Bytes of body that are worth reading: one more than is allowed shows that it is too large.
@@ -73,6 +74,8 @@ pub struct Admitted {
     pub mode: Mode,
     /// How long the sender waits before it gets a 202.
     pub respond_within_ms: u64,
+    /// Labels and trace.
+    pub about: About,
 }
 
 /// Checks of the head of a call: the function exists, and nothing is too large as far as is known.
@@ -133,7 +136,17 @@ pub fn admit_call<F: Named>(
         prefer,
         mode: Mode::Call,
         respond_within_ms: function.policy().respond_within_ms,
+        about: about(delivery.headers),
     })
+}
+
+/// What the head of a delivery says about its task: the trace that it belongs to.
+pub(super) fn about(headers: &Headers) -> About {
+    let one = |name| single(headers, name).ok().flatten();
+    About {
+        trace: Trace::read(one("traceparent"), one("tracestate")),
+        ..About::default()
+    }
 }
 
 /// What a sender prefers. How closely its key is checked, it can say of the field `Idempotency-Key`

@@ -114,6 +114,8 @@ pub struct Seen<'a> {
 /// The answer to a delivery, from what the object said.
 pub fn answer(seen: &Seen<'_>) -> Answer {
     let mut task = TaskDocument::of(&seen.standing.summary);
+    // Operators pay, senders don't.
+    task.cost = None;
     if task.finished_ms.is_some() {
         // What stands in for an answer is the same for every sender, to the byte.
         task.duplicates = None;

@@ -75,6 +75,7 @@ fn shown(standing: &protocol::Standing) -> Value {
         "created_at",
         "updated_at",
         "duplicates",
+        "cost",
     ] {
         document.remove(name).expect(name);
     }

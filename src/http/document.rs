@@ -1,125 +1,12 @@
 //! A task as JSON, for senders and operators.
 
 use super::waiting::{MismatchDocument, WaitingDocument};
-use crate::protocol::{State, Summary, Waiting};
+pub use super::words::{CancelWord, TaskState, UndoneWord};
+use crate::protocol::{State, Summary};
 use crate::types::time::rfc3339;
-use crate::types::{Answer, TaskId, TaskKind};
+use crate::types::{Answer, Cost, TaskId, TaskKind, prices};
 use serde::{Serialize, Serializer};
-
-/// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskState {
-    /// Accepted; no slice yet.
-    Pending,
-    /// A slice is at work.
-    Running,
-    /// Waiting for something; see `waiting`.
-    Suspended,
-    /// Undoing what it did.
-    Compensating,
-    /// Ended well; the answer is stored.
-    Succeeded,
-    /// Ended badly; `resumable` says whether a new delivery goes on.
-    Failed,
-    /// Ended by an operator.
-    Cancelled,
-}
-
-impl TaskState {
-    /// Every state.
-    pub const ALL: &'static [Self] = &[
-        Self::Pending,
-        Self::Running,
-        Self::Suspended,
-        Self::Compensating,
-        Self::Succeeded,
-        Self::Failed,
-        Self::Cancelled,
-    ];
-
-    /// From what the object says of its task.
-    pub fn of(summary: &Summary) -> Self {
-        if summary.ending.is_some() {
-            return Self::Compensating;
-        }
-        match &summary.state {
-            State::Running => Self::Running,
-            State::Suspended(Waiting::Ready) if summary.claims == 0 => Self::Pending,
-            State::Suspended(_) => Self::Suspended,
-            State::Succeeded => Self::Succeeded,
-            // For every sender the key of a forgotten one is new; nobody is shown it.
-            State::Failed { .. } | State::Forgotten => Self::Failed,
-            State::Cancelled => Self::Cancelled,
-        }
-    }
-
-    /// The word used in documents, rows and logs.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Suspended => "suspended",
-            Self::Compensating => "compensating",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Reads the word.
-    ///
-    /// ```
-    /// use onceward::http::document::TaskState;
-    /// for state in TaskState::ALL {
-    ///     assert_eq!(TaskState::parse(state.as_str()), Some(*state));
-    /// }
-    /// ```
-    pub fn parse(word: &str) -> Option<Self> {
-        let mut all = Self::ALL.iter().copied();
-        all.find(|state| state.as_str() == word)
-    }
-}
-
-/// What came of undoing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UndoneWord {
-    /// Everything was undone.
-    Complete,
-    /// Something was not, or it is not known; `not_undone` names it.
-    Partial,
-}
-
-impl UndoneWord {
-    /// The word used in documents and rows.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Partial => "partial",
-        }
-    }
-}
-
-/// What became of the wish to have the task ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CancelWord {
-    /// It ends, or has ended, because of it.
-    Requested,
-    /// The task had succeeded before anybody could stop it.
-    TooLate,
-}
-
-impl CancelWord {
-    /// The word used in documents and rows.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Requested => "requested",
-            Self::TooLate => "too_late",
-        }
-    }
-}
+use std::collections::BTreeMap;
 
 /// A step that was not undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -231,6 +118,57 @@ pub struct TaskDocument {
     /// Repeated deliveries so far; approximate, since a duplicate costs no write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u64>,
+    /// What it can be found by.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// The trace that its first delivery came with (W3C Trace Context).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
+    /// Who works on it, and until when nobody else may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock: Option<LockDocument>,
+    /// What it has cost so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostDocument>,
+}
+
+/// The lock of a running task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LockDocument {
+    /// How often it was taken so far: names its holder in logs.
+    pub fence: u64,
+    /// When it is free again, should its holder not be heard of.
+    #[serde(rename = "until", serialize_with = "time")]
+    pub until_ms: u64,
+}
+
+/// What a task has cost its object and D1; approximate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CostDocument {
+    /// Messages to its object, and runs of the alarm.
+    pub object_requests: u64,
+    /// Rows written to the object's storage.
+    pub object_rows: u64,
+    /// Wall time of the object at work, in milliseconds.
+    pub object_ms: u64,
+    /// Rows written to D1.
+    pub d1_rows: u64,
+    /// What a million of these would cost, in US dollars, beyond what is included in the plan.
+    pub usd_per_million: f64,
+}
+
+impl Eq for CostDocument {}
+
+impl From<Cost> for CostDocument {
+    fn from(cost: Cost) -> Self {
+        Self {
+            object_requests: cost.requests,
+            object_rows: cost.rows,
+            object_ms: cost.ms,
+            d1_rows: cost.d1_rows,
+            usd_per_million: prices::usd_per_million(cost),
+        }
+    }
 }
 
 impl TaskDocument {
@@ -261,6 +199,10 @@ impl TaskDocument {
             error: None,
             answer_status: None,
             duplicates: Some(0),
+            labels: BTreeMap::new(),
+            trace_id: None,
+            lock: None,
+            cost: None,
         }
     }
 
@@ -295,6 +237,13 @@ impl TaskDocument {
             error: error(summary),
             answer_status: summary.answer_status,
             duplicates: Some(summary.duplicates),
+            labels: summary.about.labels.clone(),
+            trace_id: summary.about.trace.as_ref().map(|trace| trace.id.clone()),
+            lock: summary.lease_ends_ms.map(|until_ms| LockDocument {
+                fence: summary.fence,
+                until_ms,
+            }),
+            cost: Some(summary.cost.into()),
             ..Self::new(&summary.key, &summary.function, state, summary.created_ms)
         }
     }

@@ -4,7 +4,7 @@
 //! could lead out of the origin's base path, in whatever spelling, is refused before anything else.
 
 use super::admit::{
-    Admitted, Delivery, Mode, body_fits, closely, declared_bytes, key_of, unreadable, wishes,
+    Admitted, Delivery, Mode, about, body_fits, closely, declared_bytes, key_of, unreadable, wishes,
 };
 use super::auth::Caller;
 use super::code::Code;
@@ -190,6 +190,7 @@ pub fn admit(
         mode: Mode::Call,
         respond_within_ms: gateway.policy().respond_within_ms,
         function,
+        about: about(delivery.headers),
     })
 }
 

@@ -10,7 +10,8 @@
 //! What comes after, the object decides: fingerprint (422), in progress, stored answer.
 
 use super::admit::{
-    Admitted, Delivery, Mode, body_fits, closely, fits, key_at, misconfigured, unreadable, wishes,
+    Admitted, Delivery, Mode, about, body_fits, closely, fits, key_at, misconfigured, unreadable,
+    wishes,
 };
 use super::body::{self, Bodies};
 use super::code::Code;
@@ -249,6 +250,8 @@ fn admit<F: Named>(
         .function(source.function())
         .ok_or_else(|| misconfigured(format!("source {} runs no known function", source.name())))?;
     let prefer = wishes(source.key_rules(), delivery.headers);
+    let own = source.own_respond_within_ms();
+    let respond_within_ms = own.unwrap_or(function.policy().respond_within_ms);
     let admitted = |key: &str, input: Input, fingerprint| Admitted {
         key: TaskKey::new(TaskKind::Source, source.name(), &tenant, key),
         function: source.function().to_owned(),
@@ -258,9 +261,8 @@ fn admit<F: Named>(
         mode: Mode::Webhook {
             own_5xx: source.passes_5xx(),
         },
-        respond_within_ms: source
-            .own_respond_within_ms()
-            .unwrap_or(function.policy().respond_within_ms),
+        respond_within_ms,
+        about: about(delivery.headers),
     };
     let what = if let Some(split) = &source.provider().split
         && let Some(items) = split::items(split, &document)?

@@ -63,3 +63,4 @@ pub mod steer;
 pub mod target;
 pub mod validator;
 pub mod waiting;
+pub mod words;

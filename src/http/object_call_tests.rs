@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::protocol::Proof;
-use crate::types::{Answer, Policy, TaskKey, TaskKind};
+use crate::types::{About, Answer, Policy, TaskKey, TaskKind};
 
 fn key() -> TaskKey {
     TaskKey::new(TaskKind::Source, "lab", "", "k")
@@ -30,6 +30,7 @@ fn begin_carries_its_body_as_bytes() {
                 hop: 0,
                 parent: None,
                 lineage: Vec::new(),
+                about: About::default(),
             }),
             input_headers: headers.clone(),
             wait_ms: 5,

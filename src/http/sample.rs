@@ -1,7 +1,7 @@
 //! A task as tests see it.
 
-use crate::protocol::{State, Summary};
-use crate::types::{TaskKey, TaskKind};
+use crate::protocol::{State, Summary, Version};
+use crate::types::{About, Cost, TaskKey, TaskKind};
 
 /// What an object says of a task in this state.
 pub(super) fn summary(key: TaskKey, function: &str, state: State) -> Summary {
@@ -26,6 +26,11 @@ pub(super) fn summary(key: TaskKey, function: &str, state: State) -> Summary {
         cancel: None,
         unread: 0,
         free: false,
+        about: About::default(),
+        cost: Cost::default(),
+        version: Version::default(),
+        fence: 0,
+        lease_ends_ms: None,
     }
 }
 

@@ -6,11 +6,12 @@ use super::validator::{Known, not_modified, tag};
 use crate::types::Answer;
 use serde_json::Value;
 
-/// The validator of a task's document in the form that is preferred. A count of duplicates, which is
-/// approximate, doesn't make it another one.
+/// The validator of a task's document in the form that is preferred. Duplicates and cost, which are
+/// approximate, don't make it another one.
 pub fn tag_of(task: &TaskDocument, prefer: Prefer) -> String {
     let document = TaskDocument {
         duplicates: None,
+        cost: None,
         ..task.clone()
     };
     let form: &[u8] = if prefer.is_minimal() { b"minimal" } else { b"" };

@@ -5,8 +5,9 @@ use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::object_call::{Call, Reply};
 use crate::runtime::{Broken, Continuation, Later, Level, Platform, Rows};
 use crate::store::d1::Statement;
-use crate::types::{Policy, Token};
+use crate::types::{Database, Policy, Token};
 use serde_json::Value;
+use std::cell::Cell;
 use std::rc::Rc;
 use worker::{Context, Env, State};
 
@@ -24,11 +25,17 @@ pub(super) enum Waits {
 pub(super) struct PlatformEdge {
     env: Env,
     waits: Waits,
+    /// How many there are, once somebody has asked.
+    databases: Cell<Option<u16>>,
 }
 
 impl PlatformEdge {
     pub(super) fn new(env: Env, waits: Waits) -> Self {
-        Self { env, waits }
+        Self {
+            env,
+            waits,
+            databases: Cell::new(None),
+        }
     }
 }
 
@@ -57,8 +64,19 @@ impl Platform for PlatformEdge {
         Box::pin(selfcall::send(self.env.clone(), continuation))
     }
 
-    fn d1(&self, statements: Vec<Statement>) -> Later<Result<Vec<Rows>, String>> {
-        Box::pin(d1::batch(self.env.clone(), statements))
+    fn databases(&self) -> u16 {
+        let known = self.databases.get();
+        let known = known.unwrap_or_else(|| d1::databases(&self.env));
+        self.databases.set(Some(known));
+        known
+    }
+
+    fn d1(
+        &self,
+        database: Database,
+        statements: Vec<Statement>,
+    ) -> Later<Result<Vec<Rows>, String>> {
+        Box::pin(d1::batch(self.env.clone(), database, statements))
     }
 
     fn fetch(&self, request: OutRequest) -> Later<Result<OutResponse, FetchError>> {

@@ -34,6 +34,6 @@ pub async fn serve(
     let edge: Edge = Rc::new(PlatformEdge::new(env, Waits::Request(ctx)));
     let mut body = wire::Incoming::of(&mut request);
     let answer = runtime::serve(&edge, &exchange, &mut body, app).await;
-    let passed = body.passed();
-    wire::response(answer, exchange.method == "HEAD", passed)
+    let instead = body.instead();
+    wire::response(answer, exchange.method == "HEAD", instead)
 }

@@ -6,6 +6,7 @@ use crate::runtime::{Body, BodyFault};
 use crate::types::{Answer, Headers};
 use futures::StreamExt as _;
 use futures::future::LocalBoxFuture;
+use futures::stream::LocalBoxStream;
 use wasm_bindgen::JsValue;
 use worker::{Error, Request, Response, ResponseBody, ResponseBuilder};
 
@@ -34,6 +35,7 @@ pub(super) fn target(request: &Request) -> worker::Result<(String, String)> {
 pub(super) struct Incoming<'a> {
     request: &'a mut Request,
     passed: Option<ResponseBody>,
+    streamed: Option<LocalBoxStream<'static, Vec<u8>>>,
 }
 
 impl<'a> Incoming<'a> {
@@ -41,13 +43,23 @@ impl<'a> Incoming<'a> {
         Self {
             request,
             passed: None,
+            streamed: None,
         }
     }
 
-    /// The body of a response that stands for the answer's own.
-    pub(super) fn passed(self) -> Option<ResponseBody> {
-        self.passed
+    /// The body that stands for the answer's own.
+    pub(super) fn instead(self) -> Option<Instead> {
+        let passed = self.passed.map(Instead::Passed);
+        passed.or(self.streamed.map(Instead::Streamed))
     }
+}
+
+/// A body that is not a value.
+pub(super) enum Instead {
+    /// Of a response that is passed through.
+    Passed(ResponseBody),
+    /// Made while it is sent.
+    Streamed(LocalBoxStream<'static, Vec<u8>>),
 }
 
 impl Body for Incoming<'_> {
@@ -62,6 +74,10 @@ impl Body for Incoming<'_> {
             self.passed = Some(body);
             Ok(head)
         })
+    }
+
+    fn stream(&mut self, bytes: LocalBoxStream<'static, Vec<u8>>) {
+        self.streamed = Some(bytes);
     }
 }
 
@@ -82,11 +98,11 @@ async fn body(request: &mut Request, limit_bytes: usize) -> Result<Vec<u8>, Body
     Ok(body)
 }
 
-/// An answer for the platform to send, with the body that was passed through, if one was.
+/// An answer for the platform to send, with the body that stands for its own, if there is one.
 pub(super) fn response(
     answer: Answer,
     without_body: bool,
-    passed: Option<ResponseBody>,
+    instead: Option<Instead>,
 ) -> worker::Result<Response> {
     let fields = worker::Headers::new();
     for (name, value) in answer.headers.iter() {
@@ -100,8 +116,9 @@ pub(super) fn response(
     if bodiless || without_body {
         return Ok(builder.empty());
     }
-    Ok(match passed {
-        Some(body) => builder.body(body),
-        None => builder.fixed(answer.body),
-    })
+    match instead {
+        Some(Instead::Passed(body)) => Ok(builder.body(body)),
+        Some(Instead::Streamed(bytes)) => builder.from_stream(bytes.map(Ok::<_, Error>)),
+        None => Ok(builder.fixed(answer.body)),
+    }
 }

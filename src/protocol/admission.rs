@@ -7,6 +7,7 @@ use super::schedule;
 use super::steer;
 use super::summary::Standing;
 use super::task::{Debt, Debts, Outbox, SCHEMA, State, Task, Version};
+use crate::types::Cost;
 
 /// Stands for parts that are all alike under fingerprints that are not.
 const SAME_PARTS: &str = "bytes";
@@ -89,6 +90,10 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         armed_ms: None,
         seen_ms: moment.ms,
         duplicates: 0,
+        about: begin.about,
+        // Its row replaces that of the last task of this key.
+        database: old.map_or(moment.database, |t| t.database),
+        cost: Cost::default(),
     };
     let mut effects = Vec::new();
     if old.is_some() {

@@ -6,7 +6,9 @@ use super::mailbox::{Letter, Signal};
 use super::steer::Retry;
 use super::task::{Debt, Parent, Version};
 use super::waits::{Mismatch, Wait};
-use crate::types::{Answer, Failure, Input, Policy, StepId, TaskId, TaskKey, Token};
+use crate::types::{
+    About, Answer, Cost, Database, Failure, Input, Policy, StepId, TaskId, TaskKey, Token,
+};
 use serde::{Deserialize, Serialize};
 
 /// The moment of an event: the object's clock, and randomness drawn for it by the caller.
@@ -20,6 +22,10 @@ pub struct Moment {
     pub duplicates: u64,
     /// Whether the journal holds something to undo; looked up by the object.
     pub undoable: bool,
+    /// Where the row of a task goes that begins now.
+    pub database: Database,
+    /// What the object was billed for since the last write, as far as it is counted in memory.
+    pub cost: Cost,
 }
 
 impl Moment {
@@ -34,6 +40,8 @@ impl Moment {
             },
             duplicates: 0,
             undoable: false,
+            database: Database::default(),
+            cost: Cost::default(),
         }
     }
 }
@@ -149,6 +157,9 @@ pub struct Begin {
     /// The tasks that it comes from, the first one first: parent, grandparent and so on.
     #[serde(default)]
     pub lineage: Vec<TaskId>,
+    /// Labels and trace.
+    #[serde(default, skip_serializing_if = "About::is_empty")]
+    pub about: About,
 }
 
 const fn yes() -> bool {
@@ -323,4 +334,7 @@ pub struct Claimed {
     /// An operator wants it ended.
     #[serde(default)]
     pub cancel: bool,
+    /// Labels and trace of the task.
+    #[serde(default, skip_serializing_if = "About::is_empty")]
+    pub about: About,
 }

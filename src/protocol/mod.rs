@@ -98,6 +98,7 @@ pub fn handle(task: Option<Task>, event: Event, moment: &Moment) -> Transition {
         if generation == Some(task.generation) {
             task.duplicates = task.duplicates.saturating_add(moment.duplicates);
         }
+        task.cost = task.cost.and(moment.cost);
         schedule::arm(task, alarm_gone, moment.ms, &mut out.effects);
     }
     out

@@ -1,9 +1,9 @@
 //! What others may know of a task: no token, no ticket, no payload.
 
 use super::ending::{Cancel, Ending, EndsAs, Undone};
-use super::task::{State, Task};
+use super::task::{State, Task, Version};
 use super::waits::Waiting;
-use crate::types::{Answer, Failure, TaskId, TaskKey};
+use crate::types::{About, Answer, Cost, Failure, TaskId, TaskKey};
 use serde::{Deserialize, Serialize};
 
 /// A task as it is shown. All times in milliseconds since 1970.
@@ -54,6 +54,28 @@ pub struct Summary {
     /// It has ended and its answer is not kept: the next delivery of the key begins anew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub free: bool,
+    /// Labels and trace.
+    #[serde(default, skip_serializing_if = "About::is_empty")]
+    pub about: About,
+    /// What its object was billed for.
+    #[serde(default)]
+    pub cost: Cost,
+    /// Grows with every change that D1 gets to see.
+    #[serde(default)]
+    pub version: Version,
+    /// The last fence that was given out.
+    #[serde(default)]
+    pub fence: u64,
+    /// Until when the lock is held, if it is.
+    #[serde(default)]
+    pub lease_ends_ms: Option<u64>,
+}
+
+/// Until when the lock is held.
+fn lease_ends_ms(task: &Task) -> Option<u64> {
+    let held = matches!(task.state, State::Running);
+    let lease = task.lease.as_ref().filter(|_| held)?;
+    Some(lease.ends_ms)
 }
 
 impl Summary {
@@ -80,6 +102,11 @@ impl Summary {
             cancel: task.cancel.clone(),
             unread: u32::try_from(task.unread.len()).unwrap_or(u32::MAX),
             free: task.is_free(),
+            about: task.about.clone(),
+            cost: task.cost,
+            version: task.version,
+            fence: task.fence,
+            lease_ends_ms: lease_ends_ms(task),
         }
     }
 

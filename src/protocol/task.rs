@@ -3,7 +3,9 @@
 use super::ending::{Cancel, Ending, Undone};
 use super::mailbox::Unread;
 use super::waits::Waiting;
-use crate::types::{AfterExpiry, Answer, Failure, Policy, StepId, TaskId, TaskKey, Token};
+use crate::types::{
+    About, AfterExpiry, Answer, Cost, Database, Failure, Policy, StepId, TaskId, TaskKey, Token,
+};
 use serde::{Deserialize, Serialize};
 
 /// Version of the stored form. An object that meets a higher one changes nothing.
@@ -259,6 +261,15 @@ pub struct Task {
     /// Duplicates so far; approximate, for they are counted in memory between writes.
     #[serde(default)]
     pub duplicates: u64,
+    /// Labels and trace.
+    #[serde(default, skip_serializing_if = "About::is_empty")]
+    pub about: About,
+    /// The database that has its row, for as long as the key is known.
+    #[serde(default)]
+    pub database: Database,
+    /// What its object was billed for.
+    #[serde(default)]
+    pub cost: Cost,
 }
 
 impl Task {

@@ -19,7 +19,7 @@ use crate::http::validator::Known;
 use crate::limits;
 use crate::store::d1 as sql;
 use crate::store::rows::{Cursor, TaskRow};
-use crate::types::{Answer, TaskId};
+use crate::types::{Answer, Database, TaskId};
 use serde_json::{Value, json};
 
 /// How long an object is asked before the answer is 503.
@@ -263,7 +263,12 @@ async fn rows(edge: &Edge, statement: &sql::Statement) -> Result<Vec<TaskRow>, S
     loop {
         tries += 1;
         let left = until.saturating_sub(edge.now_ms()).max(1);
-        let asked = within(edge, left, edge.d1(vec![statement.clone()])).await;
+        let asked = within(
+            edge,
+            left,
+            edge.d1(Database::default(), vec![statement.clone()]),
+        )
+        .await;
         let read = asked
             .unwrap_or_else(|| Err("no answer in time".into()))
             .and_then(|results| {

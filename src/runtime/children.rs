@@ -61,6 +61,7 @@ pub(super) async fn begin(
                 hop: begin.hop,
                 parent: begin.parent,
                 lineage: begin.lineage,
+                about: begin.about,
             }),
             input_headers,
             wait_ms: 0,

@@ -8,7 +8,7 @@ use crate::http::object_call::{Ask, Call, Told};
 use crate::limits;
 use crate::maintenance::{self, Run};
 use crate::store::d1 as sql;
-use crate::types::TaskId;
+use crate::types::{Database, TaskId};
 use futures::StreamExt as _;
 use futures::stream;
 use serde::Deserialize;
@@ -55,7 +55,7 @@ async fn rescue(edge: &Edge, started_ms: u64) -> Run {
     let mut after: (u64, String) = (0, String::new());
     while maintenance::goes_on(started_ms, edge.now_ms(), limits::CRON_BUDGET_MS) {
         let page = sql::overdue(before, orphans, (after.0, &after.1), limits::CRON_BATCH);
-        let rows = match edge.d1(vec![page]).await {
+        let rows = match edge.d1(Database::default(), vec![page]).await {
             Ok(results) => overdue(results),
             Err(error) => {
                 run.error = Some(error);
@@ -95,7 +95,7 @@ async fn clean(edge: &Edge, started_ms: u64) -> Run {
     for job in [sql::clean_checkpoints, sql::clean_tasks] {
         while maintenance::goes_on(started_ms, edge.now_ms(), limits::CRON_BUDGET_MS) {
             let statement = job(edge.now_ms(), limits::ORPHAN_GRACE_MS, limits::CLEAN_BATCH);
-            match edge.d1(vec![statement]).await {
+            match edge.d1(Database::default(), vec![statement]).await {
                 Ok(results) => {
                     let changes = results.first().map_or(0, |result| result.changes);
                     run.done += changes;

@@ -119,6 +119,7 @@ impl Delivery<'_> {
                     hop: 0,
                     parent: None,
                     lineage: Vec::new(),
+                    about: self.admitted.about.clone(),
                 }),
                 input_headers: self.admitted.input.headers.clone(),
                 wait_ms: self.waits_ms().min(limits::MAX_JOIN_MS),

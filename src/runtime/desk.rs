@@ -5,7 +5,7 @@ use super::ports::{Edge, Level, ObjectStorage};
 use crate::limits;
 use crate::protocol::{self, Event, Fresh, Moment};
 use crate::store::commit::{Committed, Stored};
-use crate::types::TaskId;
+use crate::types::{Cost, Database, TaskId};
 use futures::channel::oneshot;
 use serde_json::json;
 use std::cell::{Cell, RefCell};
@@ -18,6 +18,8 @@ pub(super) struct Desk {
     pub(super) waiting: RefCell<Vec<oneshot::Sender<()>>>,
     /// Duplicates that no write has carried yet.
     pub(super) duplicates: Cell<u64>,
+    /// What was billed since the last write that carried it.
+    pub(super) cost: Cell<Cost>,
     /// Whether a flush is on its way.
     pub(super) flushing: Cell<bool>,
     /// Whether other tasks are being told what they are owed.
@@ -35,6 +37,7 @@ impl Desk {
             storage,
             waiting: RefCell::default(),
             duplicates: Cell::new(0),
+            cost: Cell::default(),
             flushing: Cell::new(false),
             paying: Cell::new(false),
             looked: Cell::new(false),
@@ -45,6 +48,7 @@ impl Desk {
     /// One atomic step: load, decide, write, alarm. Durable before anything that is sent after it.
     pub(super) async fn step(&self, id: TaskId, event: Event) -> Result<Committed, Fault> {
         let duplicates = self.duplicates.take();
+        let cost = self.cost.get();
         let now_ms = self.edge.now_ms();
         let rung = matches!(event, Event::AlarmFired);
         let moment = Moment {
@@ -57,6 +61,8 @@ impl Desk {
             duplicates,
             // The commit looks it up.
             undoable: false,
+            database: Database::of(id, self.edge.databases()),
+            cost: self.cost.take(),
         };
         let committed = self
             .storage
@@ -80,8 +86,18 @@ impl Desk {
         self.edge.count("object_rows", rows);
         if !committed.put {
             self.duplicates.set(self.duplicates.get() + duplicates);
+            self.cost.set(self.cost.get().and(cost));
         }
+        self.billed(Cost {
+            rows,
+            ..Cost::default()
+        });
         Ok(committed)
+    }
+
+    /// Counts what the next write carries.
+    pub(super) fn billed(&self, cost: Cost) {
+        self.cost.set(self.cost.get().and(cost));
     }
 
     /// When the alarm is set again that has just rung. Whoever rings it has a clock of its own: where that

@@ -10,7 +10,7 @@ use crate::store::commit::{Committed, Stored};
 use crate::store::d1 as sql;
 use crate::store::d1::Statement;
 use crate::store::journal::{self, Purpose};
-use crate::types::{History, TaskId};
+use crate::types::{Cost, Database, History, TaskId};
 use serde::Deserialize;
 use serde_json::Value as Json;
 use serde_json::json;
@@ -91,9 +91,10 @@ async fn send(desk: &Desk, stored: &Stored) -> Result<Version, String> {
     let body = stored
         .answer_body(&desk.storage.cells())
         .map_err(|e| e.to_string())?;
-    match ask(desk, &sql::flush(task, Some(body))).await {
+    let database = task.database;
+    match ask(desk, database, &sql::flush(task, Some(body))).await {
         Err(error) if sql::is_about_the_row(&error) => {
-            ask(desk, &sql::flush_stub(task, &error)).await
+            ask(desk, database, &sql::flush_stub(task, &error)).await
         }
         other => other,
     }
@@ -133,7 +134,7 @@ async fn checkpoints(desk: &Desk, task: &Task) -> Result<(), String> {
             let size: usize = statement.values.iter().map(sql::Value::size).sum();
             let full = batch.len() >= CHECKPOINTS_PER_BATCH || bytes + size > CHECKPOINT_BYTES;
             if full && !batch.is_empty() {
-                timed(desk, &batch).await?;
+                timed(desk, task.database, &batch).await?;
                 batch.clear();
                 bytes = 0;
             }
@@ -141,18 +142,22 @@ async fn checkpoints(desk: &Desk, task: &Task) -> Result<(), String> {
             batch.push(statement);
         }
         if !batch.is_empty() {
-            timed(desk, &batch).await?;
+            timed(desk, task.database, &batch).await?;
         }
         let Some(next) = more else { return Ok(()) };
         after = Some(next);
     }
 }
 
-async fn timed(desk: &Desk, statements: &[Statement]) -> Result<Vec<Rows>, String> {
+async fn timed(
+    desk: &Desk,
+    database: Database,
+    statements: &[Statement],
+) -> Result<Vec<Rows>, String> {
     within(
         &desk.edge,
         limits::FLUSH_TIMEOUT_MS,
-        desk.edge.d1(statements.to_vec()),
+        desk.edge.d1(database, statements.to_vec()),
     )
     .await
     .unwrap_or_else(|| {
@@ -161,16 +166,22 @@ async fn timed(desk: &Desk, statements: &[Statement]) -> Result<Vec<Rows>, Strin
             limits::FLUSH_TIMEOUT_MS
         ))
     })
+    .inspect(|results| {
+        desk.billed(Cost {
+            d1_rows: results.iter().map(|result| result.written).sum(),
+            ..Cost::default()
+        });
+    })
 }
 
 /// Sends an upsert with its read-back.
-async fn ask(desk: &Desk, statements: &[Statement]) -> Result<Version, String> {
+async fn ask(desk: &Desk, database: Database, statements: &[Statement]) -> Result<Version, String> {
     #[derive(Deserialize)]
     struct Row {
         epoch: f64,
         n: f64,
     }
-    let results = timed(desk, statements).await?;
+    let results = timed(desk, database, statements).await?;
     let last = results.into_iter().last().ok_or("no result")?;
     let row = last.rows.into_iter().next().ok_or("the row is not there")?;
     let row: Row = serde_json::from_value(Json::Object(row)).map_err(|e| e.to_string())?;
@@ -192,7 +203,7 @@ pub(super) async fn forget(desk: &Desk, id: TaskId, version: Version) -> Result<
         return Ok(());
     };
     let statements = sql::tombstone(&stored.task, version, desk.edge.now_ms());
-    let event = match ask(desk, &statements).await {
+    let event = match ask(desk, stored.task.database, &statements).await {
         Ok(holds) if holds == version => Event::TombstoneAcked(version),
         Ok(holds) => Event::TombstoneFailed {
             sent: version,

@@ -12,7 +12,7 @@ use crate::http::object_call::{Ask, Call, Reply, Told};
 use crate::limits;
 use crate::protocol::{self, Effect, Event};
 use crate::store::commit::Stored;
-use crate::types::{TaskId, Token};
+use crate::types::{Cost, TaskId, Token};
 use futures::channel::oneshot;
 use serde_json::json;
 use std::cell::Cell;
@@ -42,7 +42,10 @@ impl Object {
     /// then: this instance may have been replaced, and an alarm that ends well is used up.
     pub async fn alarm(&self, id: TaskId) -> Result<(), Fault> {
         self.desk.looked.set(true);
-        let Err(fault) = self.ring(id).await else {
+        let bill = Bill::begin(&self.desk);
+        let rung = self.ring(id).await;
+        drop(bill);
+        let Err(fault) = rung else {
             self.failed_rings.set(0);
             return Ok(());
         };
@@ -140,6 +143,33 @@ struct Runs {
     held: bool,
 }
 
+/// A message or a run of the alarm, while it is charged for.
+struct Bill<'a> {
+    desk: &'a Desk,
+    began_ms: u64,
+}
+
+impl<'a> Bill<'a> {
+    fn begin(desk: &'a Desk) -> Self {
+        desk.billed(Cost {
+            requests: 1,
+            ..Cost::default()
+        });
+        let began_ms = desk.edge.now_ms();
+        Self { desk, began_ms }
+    }
+}
+
+impl Drop for Bill<'_> {
+    fn drop(&mut self) {
+        let ms = self.desk.edge.now_ms().saturating_sub(self.began_ms);
+        self.desk.billed(Cost {
+            ms,
+            ..Cost::default()
+        });
+    }
+}
+
 pub(super) fn logged(edge: &Edge, what: &str, id: TaskId, result: Result<(), Fault>) {
     if let Err(error) = result {
         edge.log(
@@ -217,6 +247,7 @@ impl Object {
     /// # Errors
     /// When storage fails.
     pub async fn answer(&self, call: Call) -> Result<Reply, Fault> {
+        let _bill = Bill::begin(&self.desk);
         let id = call.task_id;
         let asked = Asked::of(&call.ask);
         let event = match call.ask {

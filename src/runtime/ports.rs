@@ -6,7 +6,7 @@ use crate::protocol::{Event, Moment};
 use crate::store::cells::Cells;
 use crate::store::commit::{CommitError, Committed};
 use crate::store::d1::Statement;
-use crate::types::{Headers, Policy, TaskId, Token};
+use crate::types::{Database, Headers, Policy, TaskId, Token};
 use futures::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use std::rc::Rc;
@@ -33,6 +33,8 @@ pub struct Rows {
     pub rows: Vec<Map<String, Value>>,
     /// Rows that it inserted, changed or deleted.
     pub changes: u64,
+    /// Rows written as they are billed: index entries count as well.
+    pub written: u64,
 }
 
 /// How much a line of the log matters.
@@ -75,8 +77,15 @@ pub trait Platform {
     fn send(&self, call: &Call) -> Later<Result<Reply, Broken>>;
     /// Sends a ticket to a new invocation of this Worker; says what status came back.
     fn go_on(&self, continuation: Continuation) -> Later<Result<u16, String>>;
-    /// Runs statements as one transaction. A failure says nothing about whether they were applied.
-    fn d1(&self, statements: Vec<Statement>) -> Later<Result<Vec<Rows>, String>>;
+    /// How many databases there are, 1 or more: new tasks are spread over them.
+    fn databases(&self) -> u16;
+    /// Runs statements as one transaction of one database. A failure says nothing about whether they
+    /// were applied.
+    fn d1(
+        &self,
+        database: Database,
+        statements: Vec<Statement>,
+    ) -> Later<Result<Vec<Rows>, String>>;
     /// Sends a request of a step to the outside. Dropping the future aborts it.
     fn fetch(&self, request: OutRequest) -> Later<Result<OutResponse, FetchError>>;
     /// Goes on with this after the answer.

@@ -16,6 +16,7 @@ use crate::http::route::{self, Route};
 use crate::limits;
 use crate::types::{Answer, Headers, TaskKind};
 use futures::future::LocalBoxFuture;
+use futures::stream::LocalBoxStream;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -66,6 +67,9 @@ pub trait Body {
     /// response, to hand it out behind the answer as it comes in: then it is empty here, and the answer to
     /// the request is to be of this status. Dropping the future aborts the request.
     fn pass(&mut self, request: OutRequest) -> LocalBoxFuture<'_, Result<OutResponse, FetchError>>;
+    /// Has these bytes follow the head of the answer, whose own body is then not sent, as they come.
+    /// The stream is dropped when the client has gone.
+    fn stream(&mut self, bytes: LocalBoxStream<'static, Vec<u8>>);
 }
 
 /// Which route a request means.

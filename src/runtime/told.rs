@@ -11,6 +11,7 @@ impl Object {
     pub(super) fn summary(&self, stored: &Stored) -> Summary {
         let mut summary = Summary::of(&stored.task);
         summary.duplicates += self.desk.duplicates.get();
+        summary.cost = summary.cost.and(self.desk.cost.get());
         summary
     }
 

@@ -1,9 +1,11 @@
 //! Rows of D1 as values.
 
-use crate::http::document::{CancelWord, ErrorDocument, TaskDocument, TaskState, UndoneWord};
+use crate::http::document::{
+    CancelWord, ErrorDocument, LockDocument, TaskDocument, TaskState, UndoneWord,
+};
 use crate::http::waiting::{WaitingDocument, WaitingFor};
 use crate::protocol::NEVER_MS;
-use crate::types::{TaskId, TaskKey, TaskKind};
+use crate::types::{Cost, TaskId, TaskKey, TaskKind};
 use serde::Deserialize;
 
 /// One row of the list. D1 gives every number as a double.
@@ -37,6 +39,13 @@ pub struct TaskRow {
     undone: Option<String>,
     #[serde(default)]
     cancel: Option<String>,
+    labels: Option<String>,
+    trace_id: Option<String>,
+    object_requests: f64,
+    object_rows: f64,
+    object_ms: f64,
+    d1_rows: f64,
+    fence: f64,
 }
 
 /// Ours are below 2^53 and not negative.
@@ -67,6 +76,13 @@ impl TaskRow {
             step: self.error_step,
         });
         let created_ms = whole(self.created_ms);
+        let labels = self.labels.as_deref();
+        let cost = Cost {
+            requests: whole(self.object_requests),
+            rows: whole(self.object_rows),
+            d1_rows: whole(self.d1_rows),
+            ms: whole(self.object_ms),
+        };
         Some(TaskDocument {
             task_id: TaskId::parse(&self.task_id)?,
             resumable: (state == TaskState::Failed).then_some(self.resumable > 0.0),
@@ -94,6 +110,15 @@ impl TaskRow {
                 .answer_status
                 .and_then(|s| u16::try_from(whole(s)).ok()),
             duplicates: Some(whole(self.duplicates)),
+            labels: labels
+                .and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default(),
+            trace_id: self.trace_id,
+            lock: (state == TaskState::Running).then(|| LockDocument {
+                fence: whole(self.fence),
+                until_ms: whole(self.due_ms),
+            }),
+            cost: Some(cost.into()),
             ..TaskDocument::new(&key, &self.function, state, created_ms)
         })
     }

@@ -113,6 +113,11 @@ impl TaskId {
         let uuid = Uuid::try_parse(text).ok()?;
         (uuid.hyphenated().to_string() == text).then_some(Self(uuid))
     }
+
+    /// What a place of this number bids for the task: the highest one gets it.
+    pub(super) fn weight(self, place: u16) -> u128 {
+        Uuid::new_v5(&self.0, &place.to_be_bytes()).as_u128()
+    }
 }
 
 impl fmt::Display for TaskId {

@@ -9,7 +9,7 @@ use onceward::protocol::{
     signal_of,
 };
 use onceward::types::{
-    AfterExpiry, Answer, Input, Keeps, Policy, StepId, TaskKey, TaskKind, Token,
+    About, AfterExpiry, Answer, Input, Keeps, Policy, StepId, TaskKey, TaskKind, Token,
 };
 
 /// Hops behind a task that its parent begins: near the end of a chain.
@@ -180,6 +180,7 @@ fn begin(world: &World, op: &str, print: u8, setting: &Setting) -> Event {
         hop: if child { PARENT_HOP } else { 0 },
         parent: child.then(parent),
         lineage: Vec::new(),
+        about: About::default(),
     }))
 }
 

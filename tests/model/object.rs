@@ -10,7 +10,7 @@ use crate::world::{Message, Pay, Row, Wire, World, lease_token, ticket_token};
 use onceward::protocol::{
     Debt, Effect, Event, Fresh, Moment, Next, Reply, StepRecord, Version, next_due_ms,
 };
-use onceward::types::Keeps;
+use onceward::types::{Cost, Database, Keeps};
 
 /// What the function does between its two steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,8 @@ impl World {
             },
             duplicates: 0,
             undoable: may_end(event) && self.has_to_undo(event),
+            database: Database::default(),
+            cost: Cost::default(),
         };
         let before = self.task.clone();
         let out = handle_as(setting.mutant, self, event, &moment);

@@ -8,7 +8,7 @@ use onceward::protocol::{
     child_signal,
 };
 use onceward::testing::{Action, Bench, CRASH_KEY, Crashes, Reaction};
-use onceward::types::{Policy, StepId, TaskKey, TaskKind, Token};
+use onceward::types::{About, Policy, StepId, TaskKey, TaskKind, Token};
 
 const DAY_MS: u64 = 24 * 3_600_000;
 
@@ -29,6 +29,7 @@ fn begin(function: &str, name: &str) -> Event {
         hop: 0,
         parent: None,
         lineage: Vec::new(),
+        about: About::default(),
     }))
 }
 

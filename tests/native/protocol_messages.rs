@@ -5,7 +5,9 @@ use onceward::protocol::{
     Begin, Claimed, Effect, Kind, Next, Open, Outcome, Proof, Record, Reply, Signal, StepRecord,
     Suspend, Transition, UndoPlan, Verdict, Version, Wait, WaitFor,
 };
-use onceward::types::{Answer, Failure, Input, Policy, StepId, TaskId, TaskKey, TaskKind, Token};
+use onceward::types::{
+    About, Answer, Failure, Input, Policy, StepId, TaskId, TaskKey, TaskKind, Token,
+};
 
 /// The first moment of every scenario.
 pub const T0: u64 = 1_000_000_000;
@@ -49,6 +51,7 @@ pub fn begin(op: &str) -> Begin {
         hop: 0,
         parent: None,
         lineage: Vec::new(),
+        about: About::default(),
     }
 }
 

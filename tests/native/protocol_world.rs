@@ -10,7 +10,7 @@ use onceward::protocol::{
 };
 use onceward::store::cells::MemoryCells;
 use onceward::store::journal::Purpose;
-use onceward::types::{AfterExpiry, Keeps, Policy, Token};
+use onceward::types::{AfterExpiry, Cost, Database, Keeps, Policy, Token};
 use std::collections::BTreeMap;
 
 /// Short times, so that a few steps of the clock reach everything.
@@ -284,6 +284,8 @@ impl World {
             },
             duplicates: 0,
             undoable: false,
+            database: Database::default(),
+            cost: Cost::default(),
         };
         if let Some(task) = self.task.as_ref().filter(|_| self.noted) {
             put_head(&self.cells, task);

@@ -8,7 +8,7 @@ use onceward::protocol::{
 };
 use onceward::store::d1::{self, Statement, Value};
 use onceward::store::rows::TaskRow;
-use onceward::types::{Answer, Failure, Input, Policy, StepId, TaskKey, TaskKind, Token};
+use onceward::types::{About, Answer, Failure, Input, Policy, StepId, TaskKey, TaskKind, Token};
 use rusqlite::types::{ToSqlOutput, Value as Sql};
 use rusqlite::{Connection, ToSql};
 
@@ -31,10 +31,7 @@ impl ToSql for Bound<'_> {
 
 fn database() -> Connection {
     let db = Connection::open_in_memory().expect("memory");
-    for migration in [
-        include_str!("../../migrations/0001_init.sql"),
-        include_str!("../../migrations/0002_steering.sql"),
-    ] {
+    for migration in d1::MIGRATIONS {
         db.execute_batch(migration).expect("migration");
     }
     db
@@ -91,6 +88,7 @@ fn begun_by(key: &str, claims: bool, at_ms: u64) -> Task {
         hop: 0,
         parent: None,
         lineage: Vec::new(),
+        about: About::default(),
     };
     let out = handle(None, Event::Begin(Box::new(begin)), &Moment::at(at_ms));
     let Next::Put(task) = out.next else {
@@ -631,7 +629,7 @@ fn the_list_shows_what_the_task_itself_shows() {
     };
     let mut pending_then_undone = undoing("undone", false);
     pending_then_undone.duplicates = 3;
-    let tasks = [
+    let tasks = vec![
         ("running", begun("running", NOW)),
         ("pending", begun_by("pending", false, NOW)),
         ("suspended", waiting("ready", Vec::new(), None)),

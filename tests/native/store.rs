@@ -9,7 +9,9 @@ use onceward::protocol::{
 use onceward::store::cells::{CellError, Cells, MemoryCells};
 use onceward::store::commit::{CommitError, Committed, Stored, commit};
 use onceward::store::journal::{self, Purpose};
-use onceward::types::{Answer, Headers, Input, Policy, StepId, TaskId, TaskKey, TaskKind, Token};
+use onceward::types::{
+    About, Answer, Headers, Input, Policy, StepId, TaskId, TaskKey, TaskKind, Token,
+};
 
 fn key() -> TaskKey {
     TaskKey::new(TaskKind::Source, "lab", "", "k")
@@ -39,6 +41,7 @@ fn begin_by(op: &str, body: Vec<u8>) -> Event {
         hop: 0,
         parent: None,
         lineage: Vec::new(),
+        about: About::default(),
     }))
 }
 

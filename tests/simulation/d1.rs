@@ -37,10 +37,7 @@ fn json(value: ValueRef<'_>) -> Json {
 impl Database {
     pub fn new(last_write_wins: bool) -> Self {
         let connection = Connection::open_in_memory().expect("memory");
-        for migration in [
-            include_str!("../../migrations/0001_init.sql"),
-            include_str!("../../migrations/0002_steering.sql"),
-        ] {
+        for migration in onceward::store::d1::MIGRATIONS {
             connection.execute_batch(migration).expect("a migration");
         }
         Self {
@@ -74,6 +71,7 @@ impl Database {
             return Ok(Rows {
                 rows: Vec::new(),
                 changes: changes as u64,
+                written: 0,
             });
         }
         let mut found = prepared.query(values).map_err(|e| e.to_string())?;
@@ -85,7 +83,11 @@ impl Database {
             });
             rows.push(cells.collect::<Map<String, Json>>());
         }
-        Ok(Rows { rows, changes: 0 })
+        Ok(Rows {
+            rows,
+            changes: 0,
+            written: 0,
+        })
     }
 
     /// The row of a task: state, generation, version and the bytes of its answer.

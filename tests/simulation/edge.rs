@@ -11,7 +11,7 @@ use onceward::function::{FetchError, OutRequest, OutResponse};
 use onceward::http::object_call::{Call, Frame, Reply};
 use onceward::runtime::{Broken, Continuation, Later, Level, Platform, Rows};
 use onceward::store::d1::Statement;
-use onceward::types::{Policy, Token};
+use onceward::types::{Database, Policy, Token};
 use serde_json::Value;
 use std::future::Future;
 use std::rc::Rc;
@@ -247,7 +247,11 @@ impl Platform for SimEdge {
         )
     }
 
-    fn d1(&self, wanted: Vec<Statement>) -> Later<Result<Vec<Rows>, String>> {
+    fn databases(&self) -> u16 {
+        1
+    }
+
+    fn d1(&self, _database: Database, wanted: Vec<Statement>) -> Later<Result<Vec<Rows>, String>> {
         if let Err(limit) = self.world.exec.event().sends_inside() {
             return self.refused(limit, Err);
         }

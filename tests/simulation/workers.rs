@@ -6,6 +6,7 @@ use crate::exec::{Event, Owner};
 use crate::world::{WORKER_SKEW_MS, World, add};
 use futures::channel::oneshot;
 use futures::future::LocalBoxFuture;
+use futures::stream::LocalBoxStream;
 use onceward::function::{FetchError, OutRequest, OutResponse};
 use onceward::limits;
 use onceward::runtime::{self, Body, BodyFault, CONTINUE_PATH, Continuation, Edge, Exchange};
@@ -40,6 +41,9 @@ impl Body for Bytes {
         request.body = std::mem::take(&mut self.0);
         self.1.fetch(request)
     }
+
+    /// Nobody watches in here.
+    fn stream(&mut self, _bytes: LocalBoxStream<'static, Vec<u8>>) {}
 }
 
 /// A running invocation, and what it will answer.

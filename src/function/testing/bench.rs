@@ -8,7 +8,7 @@ use super::world::{Start, World};
 use crate::function::{Function, InputProblem, Slice, SliceEnd, run_slice};
 use crate::protocol::{Begin, Claim, Claimed, Event, Reply};
 use crate::store::journal::Purpose;
-use crate::types::{Input, TaskId};
+use crate::types::{About, Input, TaskId};
 use futures::future::LocalBoxFuture;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -169,6 +169,7 @@ impl Bench {
             hop: 0,
             parent: None,
             lineage: Vec::new(),
+            about: About::default(),
         };
         let reply = self.world.tell(id, Event::Begin(Box::new(begin)));
         if let Reply::Claimed(claimed) = &reply {

@@ -110,6 +110,7 @@ impl TestHost {
             hop: begin.hop,
             parent: begin.parent,
             lineage: begin.lineage,
+            about: begin.about,
         }));
         let tell = |world: &World| world.tell(child, event.clone());
         match self.at_object(Action::Begin, tell).await {

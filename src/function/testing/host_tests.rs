@@ -3,7 +3,7 @@ use crate::function::testing::bench::{Bench, Running};
 use crate::function::testing::{Reaction, Sent};
 use crate::function::{Ctx, Function};
 use crate::protocol::{Outcome, Parent, State};
-use crate::types::{Input, StepId, TaskKey, TaskKind};
+use crate::types::{About, Input, StepId, TaskKey, TaskKind};
 use std::cell::RefCell;
 
 fn greet() -> Function {
@@ -24,6 +24,7 @@ fn child(function: &str, body: &[u8]) -> ChildBegin {
     ChildBegin {
         fingerprint: None,
         lineage: Vec::new(),
+        about: About::default(),
         key: key(function),
         function: function.to_owned(),
         input: Input {

@@ -8,7 +8,7 @@ use crate::protocol::{
     Claimed, Debt, Event, Fresh, Moment, Reply, Standing, State, Task, WaitFor, Waiting,
 };
 use crate::store::journal::Purpose;
-use crate::types::{TaskId, Token};
+use crate::types::{Cost, Database, TaskId, Token};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -92,6 +92,8 @@ impl World {
             duplicates: 0,
             // Looked up by the object.
             undoable: false,
+            database: Database::default(),
+            cost: Cost::default(),
         }
     }
 
