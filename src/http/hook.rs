@@ -250,6 +250,7 @@ fn admit<F: Named>(
         .function(source.function())
         .ok_or_else(|| misconfigured(format!("source {} runs no known function", source.name())))?;
     let prefer = wishes(source.key_rules(), delivery.headers);
+    let own_5xx = source.passes_5xx();
     let own = source.own_respond_within_ms();
     let respond_within_ms = own.unwrap_or(function.policy().respond_within_ms);
     let admitted = |key: &str, input: Input, fingerprint| Admitted {
@@ -258,9 +259,7 @@ fn admit<F: Named>(
         fingerprint,
         input,
         prefer,
-        mode: Mode::Webhook {
-            own_5xx: source.passes_5xx(),
-        },
+        mode: Mode::Webhook { own_5xx },
         respond_within_ms,
         about: about(delivery.headers),
     };
