@@ -7,6 +7,8 @@ ALTER TABLE tasks ADD COLUMN object_requests INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tasks ADD COLUMN object_rows INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tasks ADD COLUMN object_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tasks ADD COLUMN d1_rows INTEGER NOT NULL DEFAULT 0;
+-- Attempts that failed and were followed by another one.
+ALTER TABLE tasks ADD COLUMN retries INTEGER NOT NULL DEFAULT 0;
 -- 32 hexadecimal digits, of the trace that the first delivery came with.
 ALTER TABLE tasks ADD COLUMN trace_id TEXT;
 -- How often the lock was taken; while a task runs, due_ms is when it is free again.
@@ -27,7 +29,7 @@ CREATE TABLE stats (
     failed          INTEGER NOT NULL DEFAULT 0,
     cancelled       INTEGER NOT NULL DEFAULT 0,
     undone_partial  INTEGER NOT NULL DEFAULT 0,
-    -- Attempts beyond the first of a generation, and how often a delivery made a failed task go on.
+    -- Attempts that failed and were followed by another one, and how often a delivery made a failed task go on.
     retries         INTEGER NOT NULL DEFAULT 0,
     revivals        INTEGER NOT NULL DEFAULT 0,
     -- Deliveries that ran nothing, and why: approximate.

@@ -204,6 +204,11 @@ pub const ORPHAN_GRACE_MS: u64 = 3_600_000;
 pub const CRON_BUDGET_MS: u64 = 25_000;
 /// The rescuer looks at tasks that should have moved this long ago.
 pub const RESCUE_AFTER_MS: u64 = 120_000;
+/// Bounds of the histogram of how long tasks take, in milliseconds: up to and with each, and one part above.
+pub const TOOK_MS: [u64; 15] = [
+    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 3_600_000,
+    86_400_000,
+];
 /// Databases that rows are spread over: each is a binding, and is asked for every page of the list.
 pub const MAX_DATABASES: u16 = 32;
 /// Rows of one page of the task list.

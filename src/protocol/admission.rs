@@ -90,6 +90,7 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         armed_ms: None,
         seen_ms: moment.ms,
         duplicates: 0,
+        retries: 0,
         about: begin.about,
         // Its row replaces that of the last task of this key.
         database: old.map_or(moment.database, |t| t.database),

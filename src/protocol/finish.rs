@@ -155,6 +155,7 @@ pub(super) fn fail(
     let after = after(task, &failure);
     if after == After::BackOff {
         let wait = attempt_backoff_ms(task.attempts, moment.fresh.jitter);
+        task.retries = task.retries.saturating_add(1);
         task.state = State::Suspended(Waiting::BackingOff {
             due_ms: moment.ms + wait,
         });

@@ -229,6 +229,7 @@ fn lost(task: &mut Task, moment: &Moment, effects: &mut Vec<Effect>) {
         task.failure = Some(failure);
     }
     task.owe(moment.ms);
+    task.retries = task.retries.saturating_add(1);
     if task.attempts <= 1 {
         lease::mint(task, 0, moment, effects);
     } else {

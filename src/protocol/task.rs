@@ -261,6 +261,9 @@ pub struct Task {
     /// Duplicates so far; approximate, for they are counted in memory between writes.
     #[serde(default)]
     pub duplicates: u64,
+    /// Attempts that failed and were followed by another one.
+    #[serde(default)]
+    pub retries: u32,
     /// Labels and trace.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,

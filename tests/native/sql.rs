@@ -12,7 +12,7 @@ use onceward::types::{About, Answer, Failure, Input, Policy, StepId, TaskKey, Ta
 use rusqlite::types::{ToSqlOutput, Value as Sql};
 use rusqlite::{Connection, ToSql};
 
-const NOW: u64 = 1_795_989_751_097;
+pub const NOW: u64 = 1_795_989_751_097;
 
 struct Bound<'a>(&'a Value);
 
@@ -29,7 +29,7 @@ impl ToSql for Bound<'_> {
     }
 }
 
-fn database() -> Connection {
+pub fn database() -> Connection {
     let db = Connection::open_in_memory().expect("memory");
     for migration in d1::MIGRATIONS {
         db.execute_batch(migration).expect("migration");
@@ -37,7 +37,7 @@ fn database() -> Connection {
     db
 }
 
-fn run(db: &Connection, statement: &Statement) -> usize {
+pub fn run(db: &Connection, statement: &Statement) -> usize {
     assert!(statement.values.len() <= 100, "D1 takes 100 parameters");
     let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
     let mut prepared = db.prepare(statement.sql).expect("statement");
@@ -56,7 +56,7 @@ fn run(db: &Connection, statement: &Statement) -> usize {
         .expect("execute")
 }
 
-fn apply(db: &Connection, statements: &[Statement]) -> Version {
+pub fn apply(db: &Connection, statements: &[Statement]) -> Version {
     let (read, writes) = statements.split_last().expect("not empty");
     for write in writes {
         run(db, write);
@@ -71,7 +71,7 @@ fn apply(db: &Connection, statements: &[Statement]) -> Version {
     .expect("read back")
 }
 
-fn begun(key: &str, at_ms: u64) -> Task {
+pub fn begun(key: &str, at_ms: u64) -> Task {
     begun_by(key, true, at_ms)
 }
 
@@ -105,7 +105,7 @@ fn proof(task: &Task) -> Proof {
     }
 }
 
-fn moved(task: Task, event: Event, moment: &Moment) -> (Task, Reply) {
+pub fn moved(task: Task, event: Event, moment: &Moment) -> (Task, Reply) {
     let out = handle(Some(task), event, moment);
     let Next::Put(task) = out.next else {
         panic!("it writes: {:?}", out.reply)
@@ -113,7 +113,7 @@ fn moved(task: Task, event: Event, moment: &Moment) -> (Task, Reply) {
     (*task, out.reply)
 }
 
-fn finished(task: Task, verdict: Verdict, at_ms: u64) -> Task {
+pub fn finished(task: Task, verdict: Verdict, at_ms: u64) -> Task {
     let finish = Finish {
         op: Token::new("fin"),
         proof: proof(&task),
@@ -160,7 +160,7 @@ fn cancelled(key: &str, at_ms: u64) -> Task {
 }
 
 /// A task that has succeeded and that an operator has undone; under way if there is anything to undo.
-fn undoing(key: &str, undoable: bool) -> Task {
+pub fn undoing(key: &str, undoable: bool) -> Task {
     let moment = Moment {
         undoable,
         ..Moment::at(NOW + 9)
@@ -169,7 +169,7 @@ fn undoing(key: &str, undoable: bool) -> Task {
     moved(succeeded(key, NOW), undo, &moment).0
 }
 
-fn succeeded(key: &str, at_ms: u64) -> Task {
+pub fn succeeded(key: &str, at_ms: u64) -> Task {
     let answer = Answer::json(201, &serde_json::json!({"id": 616_581_622_363_398_142_u64}));
     finished(begun(key, at_ms), Verdict::Succeeded(answer), at_ms + 5)
 }

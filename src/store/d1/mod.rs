@@ -10,10 +10,12 @@ pub const MIGRATIONS: &[&str] = &[
 
 mod clean;
 mod list;
+mod stats;
 mod task;
 
 pub use clean::{clean_checkpoints, clean_tasks, overdue};
 pub use list::list;
+pub use stats::{Counts, count};
 pub use task::{checkpoint, flush, flush_stub, tombstone};
 
 /// A value to bind.

@@ -1,6 +1,6 @@
 //! The row of a task, its tombstone, its checkpoints.
 
-use super::{Statement, Value};
+use super::{Statement, Value, stats};
 use crate::http::document::{CancelWord, TaskDocument, UndoneWord};
 use crate::limits;
 use crate::protocol::{Outcome, State, StepRecord, Summary, Task, Version, own_due_ms};
@@ -10,10 +10,10 @@ INSERT INTO tasks (task_id, epoch, n, generation, state, waiting, resumable, kin
   function, attempts, claims, revivals, duplicates, created_ms, updated_ms, finished_ms, expires_ms,
   due_ms, error_code, error_message, error_step, answer_status, answer_headers, answer_body, stub_reason,
   waiting_name, undone, cancel, labels, trace_id, object_requests, object_rows, object_ms, d1_rows,
-  fence)
+  fence, retries)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
   ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,
-  ?32, ?33, ?34, ?35, ?36, ?37, ?38)
+  ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39)
 ON CONFLICT (task_id) DO UPDATE SET epoch = excluded.epoch, n = excluded.n,
   generation = excluded.generation, state = excluded.state, waiting = excluded.waiting,
   resumable = excluded.resumable, kind = excluded.kind, name = excluded.name,
@@ -28,7 +28,7 @@ ON CONFLICT (task_id) DO UPDATE SET epoch = excluded.epoch, n = excluded.n,
   waiting_name = excluded.waiting_name, undone = excluded.undone, cancel = excluded.cancel,
   labels = excluded.labels, trace_id = excluded.trace_id, object_requests = excluded.object_requests,
   object_rows = excluded.object_rows, object_ms = excluded.object_ms, d1_rows = excluded.d1_rows,
-  fence = excluded.fence
+  fence = excluded.fence, retries = excluded.retries
 WHERE (excluded.epoch, excluded.n) > (tasks.epoch, tasks.n)";
 
 const READ_VERSION: &str = "SELECT epoch, n FROM tasks WHERE task_id = ?1";
@@ -101,14 +101,15 @@ fn upsert(task: &Task, answer_body: Option<Vec<u8>>, stub: Option<&str>) -> Vec<
         task.cost.ms.into(),
         task.cost.d1_rows.into(),
         task.fence.into(),
+        task.retries.into(),
     ];
-    vec![
-        Statement {
-            sql: UPSERT_TASK,
-            values,
-        },
-        read_version(&id),
-    ]
+    let mut statements = stats::of(task, &document);
+    statements.push(Statement {
+        sql: UPSERT_TASK,
+        values,
+    });
+    statements.push(read_version(&id));
+    statements
 }
 
 /// As JSON; a text map always is.
@@ -128,7 +129,7 @@ fn read_version(id: &str) -> Statement {
 /// Writes a tombstone: nothing but what keeps late writes out, for a day.
 pub fn tombstone(task: &Task, version: Version, now_ms: u64) -> Vec<Statement> {
     let id = task.id().to_string();
-    let mut values = vec![Value::Null; 38];
+    let mut values = vec![Value::Null; 39];
     values[0] = id.as_str().into();
     values[1] = version.epoch.into();
     values[2] = version.n.into();
@@ -142,7 +143,7 @@ pub fn tombstone(task: &Task, version: Version, now_ms: u64) -> Vec<Statement> {
     for count in &mut values[12..16] {
         *count = 0_u32.into();
     }
-    for count in &mut values[33..38] {
+    for count in &mut values[33..39] {
         *count = 0_u32.into();
     }
     values[16] = task.created_ms.into();
