@@ -204,6 +204,14 @@ pub const ORPHAN_GRACE_MS: u64 = 3_600_000;
 pub const CRON_BUDGET_MS: u64 = 25_000;
 /// The rescuer looks at tasks that should have moved this long ago.
 pub const RESCUE_AFTER_MS: u64 = 120_000;
+/// Duplicates are counted in memory for so long at the least, and then until something else writes.
+pub const TALLY_MS: u64 = 60_000;
+/// Labels of one task.
+pub const MAX_LABELS: usize = 16;
+/// Longest name of a label.
+pub const MAX_LABEL_NAME_CHARS: usize = 64;
+/// Longest value of a label; the rest is cut off.
+pub const MAX_LABEL_CHARS: usize = 200;
 /// Bounds of the histogram of how long tasks take, in milliseconds: up to and with each, and one part above.
 pub const TOOK_MS: [u64; 15] = [
     10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 3_600_000,

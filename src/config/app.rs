@@ -119,6 +119,7 @@ impl<F: Named> Builder<F> {
             let name = function.name().to_owned();
             let mut wrong = function.policy().problems();
             wrong.extend(function.rules().problems(function.policy()));
+            wrong.extend(function.labels().problems());
             if !is_route_name(&name) {
                 wrong.push("its name must match [a-z0-9][a-z0-9_-]{0,63}".to_owned());
             }
@@ -132,6 +133,7 @@ impl<F: Named> Builder<F> {
         for source in self.sources {
             let name = source.name().to_owned();
             let mut wrong = source.problems();
+            wrong.extend(source.labels().problems());
             wrong.extend(fit(&source, &functions));
             if sources.contains_key(&name) {
                 wrong.push("two sources have this name".to_owned());

@@ -2,11 +2,12 @@
 //! `ONCEWARD_SOURCES`, as `[vars.ONCEWARD_SOURCES.NAME]` in `wrangler.toml`. `docs/sources.md` describes it.
 
 use super::secret::SecretSpec;
-use super::{ConfigProblem, RateLimit, Source, Tenant};
+use super::{ConfigProblem, Label, RateLimit, Source, Tenant};
 use crate::http::body::Rule;
 use crate::webhook::{FingerprintMode, KeyRule, Pointer, Scheme, Split, packs};
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// One source, as it is written.
 #[derive(Debug, Deserialize)]
@@ -31,6 +32,8 @@ struct SourceSpec {
     dedup_signed_ms: Option<u64>,
     rate_limit: Option<RateLimit>,
     split: Option<SplitSpec>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -156,6 +159,7 @@ fn source(name: &str, spec: SourceSpec) -> Result<Source, Vec<String>> {
     {
         source = source.split(Some(split));
     }
+    source = labelled(source, spec.labels, &mut faults);
     if let Some(ms) = spec.respond_within_ms {
         source = source.respond_within_ms(ms);
     }
@@ -181,6 +185,15 @@ fn source(name: &str, spec: SourceSpec) -> Result<Source, Vec<String>> {
     } else {
         Err(faults.0)
     }
+}
+
+fn labelled(source: Source, labels: BTreeMap<String, String>, faults: &mut Faults) -> Source {
+    labels.into_iter().fold(source, |source, (name, text)| {
+        match faults.take(Label::read(&text)) {
+            Some(label) => source.label(&name, label),
+            None => source,
+        }
+    })
 }
 
 /// What needs no reading.

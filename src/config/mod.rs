@@ -18,6 +18,7 @@
 mod app;
 mod declared;
 mod gateway;
+mod label;
 mod problem;
 mod rate;
 mod secret;
@@ -27,6 +28,7 @@ mod tenant;
 
 pub use app::{App, Builder, Functions};
 pub use gateway::{ForwardKey, Gateway, METHODS, OriginHeader, WhenUnknown};
+pub use label::{Label, Labels, is_label_name};
 pub use problem::ConfigProblem;
 pub use rate::{Per, RateLimit};
 pub use secret::SecretName;
@@ -50,6 +52,10 @@ pub trait Named {
     fn rules(&self) -> CallRules {
         CallRules::default()
     }
+    /// What its tasks can be found by.
+    fn labels(&self) -> Labels {
+        Labels::default()
+    }
 }
 
 impl Named for Function {
@@ -63,6 +69,10 @@ impl Named for Function {
 
     fn rules(&self) -> CallRules {
         Self::rules(self).clone()
+    }
+
+    fn labels(&self) -> Labels {
+        Self::labels(self).clone()
     }
 }
 

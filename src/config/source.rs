@@ -1,7 +1,7 @@
 //! A place that webhooks are sent to.
 
 use super::secret::{self, SecretName};
-use super::{ConfigProblem, RateLimit, Tenant};
+use super::{ConfigProblem, Label, Labels, RateLimit, Tenant};
 use crate::http::body::Rule;
 use crate::limits::REPEAT_MARGIN_MS;
 use crate::types::Policy;
@@ -35,6 +35,7 @@ pub struct Source {
     own_5xx: bool,
     dedup_signed_ms: Option<u64>,
     rate_limit: Option<RateLimit>,
+    labels: Labels,
 }
 
 impl Source {
@@ -53,6 +54,7 @@ impl Source {
             own_5xx: false,
             dedup_signed_ms: None,
             rate_limit: None,
+            labels: Labels::default(),
         }
     }
 
@@ -211,6 +213,13 @@ impl Source {
         self
     }
 
+    /// Adds a label that its tasks can be found by.
+    #[must_use]
+    pub fn label(mut self, name: &str, label: Label) -> Self {
+        self.labels = self.labels.with(name, label);
+        self
+    }
+
     /// Sets the rate limiter that deliveries have to pass.
     #[must_use]
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
@@ -224,6 +233,11 @@ impl Source {
     /// Its name, as in `/hooks/{name}`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What its tasks can be found by, beside the labels of its function.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
     }
 
     /// The function that it runs.

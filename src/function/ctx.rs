@@ -6,7 +6,7 @@ use super::host::{Host, OutRequest};
 use super::run::{Busy, Run};
 use super::step::Step;
 use crate::limits;
-use crate::types::{Failure, StepId, TaskId};
+use crate::types::{Failure, StepId, TaskId, Trace};
 use std::future::Future;
 use std::rc::Rc;
 use uuid::Uuid;
@@ -205,6 +205,11 @@ impl StepScope {
     /// The task.
     pub fn task_id(&self) -> TaskId {
         self.task_id
+    }
+
+    /// The trace that the task's first delivery came with (W3C Trace Context), if it did.
+    pub fn trace(&self) -> Option<&Trace> {
+        self.run.claimed.about.trace.as_ref()
     }
 
     /// Milliseconds since 1970 by the slice's clock. Not recorded.

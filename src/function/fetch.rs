@@ -6,7 +6,7 @@ use super::retry::Retry;
 use super::step::Step;
 use super::unknown::OnUnknown;
 use crate::limits;
-use crate::types::{Failure, Headers};
+use crate::types::{Failure, Headers, Trace};
 use base64::Engine as _;
 use futures::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -217,7 +217,7 @@ pub(super) fn dispatch(
         request.headers.set(name, value);
     }
     if request.headers.get("traceparent").is_none() {
-        request.headers.push("traceparent", traceparent(scope));
+        trace(scope, &mut request.headers);
     }
     scope.count_request();
     scope.host().fetch(request)
@@ -248,11 +248,24 @@ pub(super) fn not_answered(error: FetchError) -> Failure {
     }
 }
 
-/// Trace context (W3C, version 00): the trace is the task, the parent is the step.
-fn traceparent(scope: &StepScope) -> String {
-    let trace = scope.task_id().to_string().replace('-', "");
+/// Trace context (W3C, version 00): the trace of the first delivery, or else the task as one; the parent is
+/// the step.
+fn trace(scope: &StepScope, headers: &mut Headers) {
     let (_, span) = scope.key().as_u64_pair();
-    format!("00-{trace}-{:016x}-01", span.max(1))
+    let Some(trace) = scope.trace() else {
+        let own = Trace {
+            id: scope.task_id().to_string().replace('-', ""),
+            parent: String::new(),
+            sampled: true,
+            state: String::new(),
+        };
+        headers.push("traceparent", own.child(span));
+        return;
+    };
+    headers.push("traceparent", trace.child(span));
+    if !trace.state.is_empty() && headers.get("tracestate").is_none() {
+        headers.push("tracestate", trace.state.as_str());
+    }
 }
 
 /// `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.

@@ -2,6 +2,7 @@
 
 use super::ctx::{Ctx, StepScope};
 use super::undo::{Handler, Undo};
+use crate::config::{Label, Labels};
 use crate::http::profile::{CallRules, Profile};
 use crate::limits;
 use crate::types::{Answer, Failure, Input, Policy};
@@ -41,6 +42,7 @@ pub struct Function {
     name: String,
     policy: Policy,
     rules: CallRules,
+    labels: Labels,
     run: Rc<Run>,
     check: Rc<Check>,
     handlers: Rc<Handlers>,
@@ -68,6 +70,7 @@ impl Function {
             name: name.to_owned(),
             policy: Policy::default(),
             rules: CallRules::default(),
+            labels: Labels::default(),
             run: Rc::new(move |ctx, input| {
                 let function = Rc::clone(&function);
                 Box::pin(async move {
@@ -149,6 +152,13 @@ impl Function {
         self
     }
 
+    /// Adds a label that its tasks can be found by, however they are begun from outside.
+    #[must_use]
+    pub fn label(mut self, name: &str, label: Label) -> Self {
+        self.labels = self.labels.with(name, label);
+        self
+    }
+
     /// Replaces the check of inputs.
     #[must_use]
     pub fn checked_by(
@@ -172,6 +182,11 @@ impl Function {
     /// What its callers are promised.
     pub fn rules(&self) -> &CallRules {
         &self.rules
+    }
+
+    /// What its tasks can be found by.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
     }
 
     /// Looks at an input without running anything.

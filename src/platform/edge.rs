@@ -1,15 +1,19 @@
 //! The runtime's outside, on the platform.
 
-use super::{clock, d1, limiter, log, outbound, probe, selfcall, stub};
+use super::{analytics, clock, d1, limiter, log, outbound, probe, selfcall, stub};
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::object_call::{Call, Reply};
-use crate::runtime::{Broken, Continuation, Later, Level, Platform, Rows};
+use crate::runtime::{Broken, Continuation, Later, Level, Platform, Rows, Tally};
 use crate::store::d1::Statement;
 use crate::types::{Database, Policy, Token};
 use serde_json::Value;
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::{Context, Env, State};
+
+thread_local! {
+    static TALLY: &'static Tally = Box::leak(Box::default());
+}
 
 /// Who keeps this invocation alive after its answer.
 pub(super) enum Waits {
@@ -117,6 +121,15 @@ impl Platform for PlatformEdge {
     /// word. The platform itself needs no help.
     fn cut_ms(&self, policy: &Policy) -> Option<u64> {
         cfg!(feature = "lab").then_some(policy.slice_cut_ms)
+    }
+
+    fn tally(&self) -> &Tally {
+        // One for all requests of an instance, which lives as long as it.
+        TALLY.with(|tally| *tally)
+    }
+
+    fn point(&self, texts: &[&str], numbers: &[f64]) {
+        analytics::write(&self.env, texts, numbers);
     }
 
     fn count(&self, what: &'static str, by: u64) {

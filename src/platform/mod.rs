@@ -17,6 +17,7 @@
 //! }
 //! ```
 
+mod analytics;
 mod clock;
 mod d1;
 mod edge;

@@ -334,6 +334,9 @@ pub struct Claimed {
     /// An operator wants it ended.
     #[serde(default)]
     pub cancel: bool,
+    /// Claims of this generation, this one included: the number of the slice.
+    #[serde(default)]
+    pub slice: u32,
     /// Labels and trace of the task.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,

@@ -83,6 +83,7 @@ fn claimed(task: &Task, lease: &Lease) -> Claimed {
         now_ms: lease.ends_ms.saturating_sub(task.policy.lease_ms),
         undoing: task.ending.is_some(),
         cancel: task.cancel.is_some() && task.ending.is_none(),
+        slice: task.claims,
         about: task.about.clone(),
     }
 }

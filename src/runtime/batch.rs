@@ -29,8 +29,9 @@ pub(super) async fn carry(
     app: &App,
 ) -> Result<Answer, Problem> {
     let mut deliveries = Vec::with_capacity(items.len());
-    for admitted in items {
+    for mut admitted in items {
         let (function, policy) = ingress::checked(&admitted, Some(source), app)?;
+        ingress::label(&mut admitted, Some(source), function);
         deliveries.push(Delivery {
             edge,
             function,
@@ -39,6 +40,7 @@ pub(super) async fn carry(
             admitted,
             started_ms: exchange.started_ms,
             claims: false,
+            known_bytes: false,
         });
     }
     let begun = iter(deliveries).map(begin).buffered(SPLIT_AT_A_TIME);

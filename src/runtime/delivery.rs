@@ -5,6 +5,7 @@ use super::ask::{self, NoReply};
 use super::line::Met;
 use super::ports::{Edge, Level};
 use super::slice::{self, Start};
+use super::tally::{self, Why};
 use super::within;
 use crate::function::{Function, SliceEnd};
 use crate::http::admit::{Admitted, Mode};
@@ -34,6 +35,8 @@ pub(super) struct Delivery<'a> {
     pub(super) started_ms: u64,
     /// Whether its first slice runs here, or in an invocation that the object starts.
     pub(super) claims: bool,
+    /// Its signed bytes had come before under another key.
+    pub(super) known_bytes: bool,
 }
 
 /// The answer to a delivery.
@@ -97,7 +100,14 @@ impl Delivery<'_> {
     pub(super) async fn begin_only(&self) -> Result<Standing, String> {
         let reply = self.begin().await.map_err(|error| format!("{error:?}"))?;
         match reply.0.told {
-            Told::Stands(standing) => Ok(*standing),
+            Told::Stands(standing) => {
+                if standing.began {
+                    tally::ride(self.edge);
+                } else {
+                    self.repeated();
+                }
+                Ok(*standing)
+            }
             told => Err(told.name().to_owned()),
         }
     }
@@ -159,12 +169,16 @@ impl Delivery<'_> {
                 self.run(start).await
             }
             Told::Stands(standing) => self.joined(*standing).await,
-            Told::KeyReused => Carried::problem(
-                &reused::key_reused(task_id, &reply.differs())
-                    .with_status(self.statuses().mismatch)
-                    .policy(self.policy_page()),
-            ),
+            Told::KeyReused => {
+                self.suppressed(Why::Mismatch);
+                Carried::problem(
+                    &reused::key_reused(task_id, &reply.differs())
+                        .with_status(self.statuses().mismatch)
+                        .policy(self.policy_page()),
+                )
+            }
             Told::Expired => {
+                self.suppressed(Why::Late);
                 Carried::problem(&reused::key_expired(task_id).policy(self.policy_page()))
             }
             other => {
@@ -182,6 +196,7 @@ impl Delivery<'_> {
 
     /// Runs the first slice beside the wait for its answer: a sender that hangs up stops nothing.
     async fn run(self, start: Start) -> Carried {
+        tally::ride(self.edge);
         let (done, ended) = oneshot::channel::<SliceEnd>();
         let (edge, function) = (self.edge.clone(), self.function.clone());
         let functions = self.functions.clone();
@@ -213,6 +228,9 @@ impl Delivery<'_> {
     async fn joined(self, standing: Standing) -> Carried {
         let moving = standing.summary.is_moving(self.edge.now_ms());
         let replayed = !standing.began;
+        if replayed {
+            self.repeated();
+        }
         if !moving || self.left_ms() == 0 {
             return self.answer(&standing, replayed);
         }
@@ -235,6 +253,21 @@ impl Delivery<'_> {
                 return self.answer(&standing, replayed);
             }
         }
+    }
+
+    /// Counts a repeat.
+    fn repeated(&self) {
+        self.suppressed(if self.known_bytes {
+            Why::SameBytes
+        } else {
+            Why::SameKey
+        });
+    }
+
+    /// Counts a delivery that runs nothing.
+    fn suppressed(&self, why: Why) {
+        let now_ms = self.edge.now_ms();
+        self.edge.tally().add(self.function.name(), why, now_ms);
     }
 
     /// What the function's profile makes of refusals; webhooks have none.

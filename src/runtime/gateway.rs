@@ -67,7 +67,7 @@ async fn sent_on(
     let body = read(body).await?;
     line.bytes = body.len();
     let admitted = gateway::admit(gateway, target, &head, &caller, body)?;
-    let carried = deliver(admitted, None, exchange, edge, app).await?;
+    let carried = deliver(admitted, None, exchange, edge, app, false).await?;
     line.met = carried.met;
     Ok(carried.answer)
 }

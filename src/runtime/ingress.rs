@@ -16,7 +16,7 @@ use crate::http::object_call::{Ask, Call, Told};
 use crate::http::problem::{Cause, Problem};
 use crate::http::profile::KEY_FIELD;
 use crate::types::{Answer, Policy};
-use crate::webhook::Ack;
+use crate::webhook::{Ack, Document};
 use serde_json::json;
 
 /// How long the object of the signed bytes is asked for; a sender waits 3 s at the least.
@@ -87,7 +87,15 @@ async fn hooked(
                 Ack::DiscordDeferred => admitted.input.body.clone(),
                 _ => Vec::new(),
             };
-            let carried = deliver(*admitted, Some(configured), exchange, edge, app).await?;
+            let carried = deliver(
+                *admitted,
+                Some(configured),
+                exchange,
+                edge,
+                app,
+                line.known_bytes,
+            )
+            .await?;
             line.met = carried.met;
             Ok(if carried.stands_in {
                 ack.dress(carried.answer, &sent)
@@ -192,7 +200,7 @@ async fn called(
     line.bytes = body.len();
     let fresh = edge.token();
     let admitted = admit::admit_call(app, name, &head, body, &tokens(edge), fresh.as_str())?;
-    let carried = deliver(admitted, None, exchange, edge, app).await;
+    let carried = deliver(admitted, None, exchange, edge, app, false).await;
     let echo = function.rules().echo(&exchange.headers);
     let mut carried = carried.map_err(|problem| match echo {
         Some(key) => problem.header(KEY_FIELD, key),
@@ -206,13 +214,15 @@ async fn called(
 }
 
 pub(super) async fn deliver(
-    admitted: Admitted,
+    mut admitted: Admitted,
     source: Option<&Source>,
     exchange: &Exchange,
     edge: &Edge,
     app: &App,
+    known_bytes: bool,
 ) -> Result<Carried, Problem> {
     let (function, policy) = checked(&admitted, source, app)?;
+    label(&mut admitted, source, function);
     let delivery = Delivery {
         edge,
         function,
@@ -221,8 +231,28 @@ pub(super) async fn deliver(
         admitted,
         started_ms: exchange.started_ms,
         claims: true,
+        known_bytes,
     };
     Ok(delivery.carry().await)
+}
+
+/// Gives the task the labels that its source and its function want.
+pub(super) fn label(admitted: &mut Admitted, source: Option<&Source>, function: &Function) {
+    let body = &admitted.input.body;
+    let signed = source.is_some_and(|source| source.scheme().is_signed());
+    let document = if signed {
+        Document::by_its_bytes(body)
+    } else {
+        Document::new(admitted.input.headers.get("content-type"), body)
+    };
+    let mut labels = function.labels().of(&document);
+    labels.extend(
+        source
+            .map(|source| source.labels().of(&document))
+            .unwrap_or_default(),
+    );
+    drop(document);
+    admitted.about.labels.extend(labels);
 }
 
 /// The function that runs, and how: it has looked at the input.

@@ -4,7 +4,7 @@
 use super::ports::{Edge, Level};
 use super::serve::Exchange;
 use crate::http::problem::Problem;
-use crate::types::Answer;
+use crate::types::{Answer, Trace};
 use serde_json::{Map, Value};
 
 /// Fields in which senders count their own repeats. They are shown, and never used to tell a duplicate: the
@@ -66,11 +66,33 @@ impl Line {
         result: Result<Answer, Problem>,
     ) -> Result<Answer, Problem> {
         let fields = self.fields(exchange, edge.now_ms(), &result);
+        self.point(edge, &fields);
         edge.log(Level::Info, "delivery", Value::Object(fields));
         result.map_err(|mut problem| {
             problem.reason = None;
             problem
         })
+    }
+
+    /// The same for analytics: name, event, kind, outcome, code; status, milliseconds, bytes, items.
+    fn point(&self, edge: &Edge, fields: &Map<String, Value>) {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+        let number = |name: &str| fields.get(name).and_then(Value::as_f64).unwrap_or_default();
+        edge.point(
+            &[
+                &self.name,
+                "delivery",
+                self.kind,
+                text("outcome"),
+                text("code"),
+            ],
+            &[
+                number("status"),
+                number("ms"),
+                number("bytes"),
+                number("items"),
+            ],
+        );
     }
 
     fn fields(
@@ -115,6 +137,7 @@ impl Line {
             put("known_bytes", true.into());
         }
         put("repeat", repeat_of(exchange).into());
+        put("trace_id", trace_of(exchange).into());
         put("ms", now_ms.saturating_sub(exchange.started_ms).into());
         fields
     }
@@ -146,6 +169,11 @@ fn code_of(answer: &Answer) -> Option<String> {
     let code = document.get("code")?.as_str()?;
     let code: crate::http::code::Code = code.parse().ok()?;
     Some(code.as_str().to_owned())
+}
+
+/// The trace that the sender says it belongs to.
+fn trace_of(exchange: &Exchange) -> Option<String> {
+    Trace::read(exchange.headers.get("traceparent"), None).map(|trace| trace.id)
 }
 
 /// How often the sender says that it has tried before: digits only, so that no value of another kind gets here.

@@ -40,6 +40,7 @@ mod ports;
 mod serve;
 mod slice;
 mod steer;
+mod tally;
 mod told;
 
 pub use cron::tick;
@@ -48,6 +49,7 @@ pub use ports::{
     Broken, CONTINUE_PATH, Continuation, Edge, Later, Level, ObjectStorage, Platform, Rows,
 };
 pub use serve::{Body, BodyFault, Exchange, TOKEN, route_of, serve};
+pub use tally::Tally;
 
 use futures::future::{Either, select};
 use std::future::Future;

@@ -1,5 +1,6 @@
 //! What the runtime needs of the platform: nothing here decides anything.
 
+use super::tally::Tally;
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::object_call::{Call, Reply};
 use crate::protocol::{Event, Moment};
@@ -102,6 +103,11 @@ pub trait Platform {
     /// How long a slice may run before it is cut off without a word, where the platform does not do
     /// that by itself.
     fn cut_ms(&self, policy: &Policy) -> Option<u64>;
+    /// Deliveries that this instance of the Worker has counted.
+    fn tally(&self) -> &Tally;
+    /// Writes a point for the platform's analytics, if a dataset is bound: texts and numbers, the first text
+    /// being what they are sampled by.
+    fn point(&self, texts: &[&str], numbers: &[f64]);
     /// Counts rows and alarms that an object has written.
     fn count(&self, what: &'static str, by: u64);
     /// Shows the lab's faults, and sets them first if that is wished.

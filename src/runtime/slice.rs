@@ -12,7 +12,7 @@ use crate::http::object_call::{Ask, Call, Told};
 use crate::limits;
 use crate::protocol::{Claim, Claimed, Cursor, StepRecord};
 use crate::types::{Input, TaskId};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -49,11 +49,8 @@ pub(super) async fn run(
     if !load_journal(&edge, &mut start, until_ms).await {
         return SliceEnd::Unreachable;
     }
-    let (task_id, fence, attempt) = (
-        start.task_id,
-        start.claimed.proof.fence,
-        start.claimed.attempt,
-    );
+    let task_id = start.task_id;
+    let mut line = described(&start.claimed, task_id);
     let host = Rc::new(EdgeHost {
         edge: edge.clone(),
         functions,
@@ -85,14 +82,11 @@ pub(super) async fn run(
         SliceEnd::Stopped => "stopped",
         SliceEnd::Unreachable => "unreachable",
     };
-    edge.log(
-        Level::Info,
-        "slice",
-        json!({
-            "task_id": task_id.to_string(), "function": function.name(), "attempt": attempt,
-            "fence": fence, "end": how, "ms": edge.now_ms().saturating_sub(start.started_ms),
-        }),
-    );
+    let ms = edge.now_ms().saturating_sub(start.started_ms);
+    line["end"] = how.into();
+    line["ms"] = ms.into();
+    edge.point(&[function.name(), "slice", how], &[number(ms)]);
+    edge.log(Level::Info, "slice", line);
     if let SliceEnd::Suspended {
         ticket: Some(ticket),
         hop,
@@ -108,6 +102,23 @@ pub(super) async fn run(
         go_on::send_on(&edge, &order).await;
     }
     end
+}
+
+/// What names a slice in the log.
+fn described(claimed: &Claimed, task_id: TaskId) -> Value {
+    let mut line = json!({
+        "task_id": task_id.to_string(), "function": claimed.function, "attempt": claimed.attempt,
+        "slice": claimed.slice, "fence": claimed.proof.fence,
+    });
+    if let Some(trace) = &claimed.about.trace {
+        line["trace_id"] = trace.id.as_str().into();
+    }
+    line
+}
+
+#[allow(clippy::cast_precision_loss)] // a time within one slice
+fn number(ms: u64) -> f64 {
+    ms as f64
 }
 
 async fn load_journal(edge: &Edge, start: &mut Start, until_ms: u64) -> bool {

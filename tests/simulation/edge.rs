@@ -9,7 +9,7 @@ use crate::world::{TOKEN, World, add};
 use futures::channel::oneshot;
 use onceward::function::{FetchError, OutRequest, OutResponse};
 use onceward::http::object_call::{Call, Frame, Reply};
-use onceward::runtime::{Broken, Continuation, Later, Level, Platform, Rows};
+use onceward::runtime::{Broken, Continuation, Later, Level, Platform, Rows, Tally};
 use onceward::store::d1::Statement;
 use onceward::types::{Database, Policy, Token};
 use serde_json::Value;
@@ -309,6 +309,12 @@ impl Platform for SimEdge {
     fn cut_ms(&self, policy: &Policy) -> Option<u64> {
         Some(policy.slice_cut_ms)
     }
+
+    fn tally(&self) -> &Tally {
+        &self.world.tally
+    }
+
+    fn point(&self, _texts: &[&str], _numbers: &[f64]) {}
 
     fn count(&self, _what: &'static str, _by: u64) {}
 

@@ -8,7 +8,7 @@ use crate::outside::{self, Outside};
 use onceward::config::{Builder, Gateway, Source};
 use onceward::function::Function;
 use onceward::protocol::State;
-use onceward::runtime::App;
+use onceward::runtime::{App, Tally};
 use onceward::types::TaskId;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -80,6 +80,7 @@ pub struct World {
     /// Things that must not be, whoever sees them.
     pub broken: RefCell<Vec<(String, String)>>,
     pub counts: Counts,
+    pub tally: Tally,
     /// Who carries messages: it never dies.
     pub network: Rc<Owner>,
     /// Until then old and new releases talk to each other.
@@ -122,6 +123,7 @@ impl World {
             deaths: RefCell::default(),
             broken: RefCell::default(),
             counts: Counts::default(),
+            tally: Tally::default(),
             network: Owner::new("network", "", 0),
             deploying_until: Cell::new(0),
             breaks,
