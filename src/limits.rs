@@ -204,6 +204,8 @@ pub const ORPHAN_GRACE_MS: u64 = 3_600_000;
 pub const CRON_BUDGET_MS: u64 = 25_000;
 /// The rescuer looks at tasks that should have moved this long ago.
 pub const RESCUE_AFTER_MS: u64 = 120_000;
+/// A task that waits for longer than this is worth a notification, unless the endpoint says otherwise: a day.
+pub const NOTICE_WAITING_MS: u64 = 24 * 3_600_000;
 /// Duplicates are counted in memory for so long at the least, and then until something else writes.
 pub const TALLY_MS: u64 = 60_000;
 /// Labels of one task.

@@ -1,6 +1,6 @@
 //! Functions and sources put together and checked.
 
-use super::{ConfigProblem, Gateway, Named, Source, declared, gateway, is_route_name};
+use super::{ConfigProblem, Endpoints, Gateway, Named, Source, declared, gateway, is_route_name};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,6 +12,8 @@ pub struct Builder<F> {
     sources: Vec<Source>,
     /// Each with the function that sends its requests on.
     gateways: Vec<(Gateway, F)>,
+    /// Those that this crate brings.
+    own: Vec<F>,
     problems: Vec<ConfigProblem>,
 }
 
@@ -21,6 +23,7 @@ impl<F> Default for Builder<F> {
             functions: Vec::new(),
             sources: Vec::new(),
             gateways: Vec::new(),
+            own: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -108,6 +111,29 @@ impl<F: Named> Builder<F> {
         gateways.into_iter().fold(self, Self::gateway)
     }
 
+    /// Adds the endpoints that the deployment declares in a variable, which are told of failed, stuck and
+    /// waiting tasks. `None`: there is no such variable. `docs/notifications.md` describes them.
+    ///
+    /// ```
+    /// use onceward::config::Builder;
+    /// use onceward::function::{Function, notify::NOTIFY};
+    /// let declared = serde_json::json!({
+    ///     "ops": { "url": "https://ops.example.com/hook", "secrets": ["OPS_SECRET"] },
+    /// });
+    /// let app = Builder::<Function>::new().notified(Some(&declared)).build().unwrap();
+    /// assert!(app.function(NOTIFY).is_some());
+    /// ```
+    #[must_use]
+    pub fn notified(mut self, endpoints: Option<&Value>) -> Self
+    where
+        F: From<Endpoints>,
+    {
+        let (endpoints, problems) = Endpoints::read(endpoints);
+        self.problems.extend(problems);
+        self.own.push(F::from(endpoints));
+        self
+    }
+
     /// Checks everything.
     ///
     /// # Errors
@@ -142,6 +168,11 @@ impl<F: Named> Builder<F> {
             sources.entry(name).or_insert(source);
         }
         // Last, so that no source runs one of them.
+        for function in self.own {
+            functions
+                .entry(function.name().to_owned())
+                .or_insert(function);
+        }
         let mut gateways = BTreeMap::new();
         for (gateway, function) in self.gateways {
             let name = gateway.name().to_owned();

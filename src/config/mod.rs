@@ -17,6 +17,7 @@
 
 mod app;
 mod declared;
+mod endpoint;
 mod gateway;
 mod label;
 mod problem;
@@ -27,6 +28,7 @@ mod source_check;
 mod tenant;
 
 pub use app::{App, Builder, Functions};
+pub use endpoint::{Endpoint, Endpoints};
 pub use gateway::{ForwardKey, Gateway, METHODS, OriginHeader, WhenUnknown};
 pub use label::{Label, Labels, is_label_name};
 pub use problem::ConfigProblem;

@@ -207,6 +207,14 @@ impl StepScope {
         self.task_id
     }
 
+    pub(super) async fn is_disabled(&self, endpoint: &str) -> bool {
+        self.host.is_disabled(endpoint).await
+    }
+
+    pub(super) async fn disable(&self, endpoint: &str) {
+        self.host.disable(endpoint).await;
+    }
+
     /// The trace that the task's first delivery came with (W3C Trace Context), if it did.
     pub fn trace(&self) -> Option<&Trace> {
         self.run.claimed.about.trace.as_ref()

@@ -123,6 +123,10 @@ pub trait Host {
     /// The token of the `n`th one-time address of a signal, the same whenever it is asked for;
     /// `None` where the deployment has no secret to make one from.
     fn signal_token(&self, name: &str, n: u32) -> Option<String>;
+    /// Whether an endpoint of notifications wants no more.
+    fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool>;
+    /// Remembers that an endpoint of notifications wants no more.
+    fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()>;
     /// A secret of the deployment; never the API token.
     fn secret(&self, name: &str) -> Option<String>;
     /// Makes a function's answer fit to be stored, or says why it cannot be.

@@ -24,6 +24,7 @@ mod fetch;
 mod gateway;
 mod handler;
 mod host;
+pub mod notify;
 mod parallel;
 mod progress;
 mod report;

@@ -1,17 +1,20 @@
 //! The runtime's outside, on the platform.
 
+use super::variable::{NOTIFY, variable};
 use super::{analytics, clock, d1, limiter, log, outbound, probe, selfcall, stub};
+use crate::config::Endpoints;
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::object_call::{Call, Reply};
 use crate::runtime::{Broken, Continuation, Later, Level, Platform, Rows, Tally};
 use crate::store::d1::Statement;
 use crate::types::{Database, Policy, Token};
 use serde_json::Value;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use worker::{Context, Env, State};
 
 thread_local! {
+    static ENDPOINTS: OnceCell<Rc<Endpoints>> = const { OnceCell::new() };
     static TALLY: &'static Tally = Box::leak(Box::default());
 }
 
@@ -121,6 +124,14 @@ impl Platform for PlatformEdge {
     /// word. The platform itself needs no help.
     fn cut_ms(&self, policy: &Policy) -> Option<u64> {
         cfg!(feature = "lab").then_some(policy.slice_cut_ms)
+    }
+
+    fn endpoints(&self) -> Rc<Endpoints> {
+        // Variables stay the same for as long as an instance lives.
+        ENDPOINTS.with(|kept| {
+            let read = || Endpoints::read(variable(&self.env, NOTIFY).as_ref()).0;
+            Rc::clone(kept.get_or_init(|| Rc::new(read())))
+        })
     }
 
     fn tally(&self) -> &Tally {

@@ -9,6 +9,9 @@ pub const SOURCES: &str = "ONCEWARD_SOURCES";
 /// The variable that declares gateways.
 pub const GATEWAYS: &str = "ONCEWARD_GATEWAYS";
 
+/// The variable that declares endpoints of notifications.
+pub const NOTIFY: &str = "ONCEWARD_NOTIFY";
+
 /// A variable as JSON: a table of `wrangler.toml`, or a text that holds JSON. A text that holds none comes back
 /// as the text, so that whoever reads it can say what was wanted. `None` if it is not set.
 pub fn variable(env: &Env, name: &str) -> Option<Value> {

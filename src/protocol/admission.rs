@@ -91,6 +91,7 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         seen_ms: moment.ms,
         duplicates: 0,
         retries: 0,
+        noticed_ms: None,
         about: begin.about,
         // Its row replaces that of the last task of this key.
         database: old.map_or(moment.database, |t| t.database),

@@ -7,7 +7,7 @@ use super::steer::Retry;
 use super::task::{Debt, Parent, Version};
 use super::waits::{Mismatch, Wait};
 use crate::types::{
-    About, Answer, Cost, Database, Failure, Input, Policy, StepId, TaskId, TaskKey, Token,
+    About, Answer, Cost, Database, Failure, Input, Policy, StepId, TaskId, TaskKey, Token, Watch,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ pub struct Moment {
     pub database: Database,
     /// What the object was billed for since the last write, as far as it is counted in memory.
     pub cost: Cost,
+    /// What operators want to be told of, if anything.
+    pub watch: Option<Watch>,
 }
 
 impl Moment {
@@ -42,6 +44,7 @@ impl Moment {
             undoable: false,
             database: Database::default(),
             cost: Cost::default(),
+            watch: None,
         }
     }
 }

@@ -17,6 +17,7 @@
 //! | `ending` | cancellation, compensation, the end |
 //! | `steer` | what operators can do: retry, undo; how a task starts over |
 //! | `debts` | what other tasks still have to be told |
+//! | `notice` | what operators are told of |
 //! | `outbox` | what D1 still has to be told |
 //! | `retention` | when a task is forgotten |
 //! | `schedule` | what is due, and when the alarm must ring |
@@ -30,6 +31,7 @@ mod finish;
 mod journal;
 mod lease;
 mod mailbox;
+mod notice;
 mod outbox;
 mod reopen;
 mod retention;
@@ -53,7 +55,9 @@ use schedule::Cause;
 pub use schedule::{NEVER_MS, attempt_backoff_ms, jittered, next_due_ms, own_due_ms};
 pub use steer::{Plan, Retry};
 pub use summary::{Standing, Summary};
-pub use task::{Child, Debt, Debts, Lease, Outbox, Parent, SCHEMA, State, Task, Ticket, Version};
+pub use task::{
+    Child, Debt, Debts, Lease, Notice, Outbox, Parent, SCHEMA, State, Task, Ticket, Version,
+};
 pub use waits::{Mismatch, Wait, WaitFor, Waiting};
 
 /// Decides what an event does to a task. `None` is a key that nothing is known of.
@@ -72,6 +76,7 @@ pub use waits::{Mismatch, Wait, WaitFor, Waiting};
 pub fn handle(task: Option<Task>, event: Event, moment: &Moment) -> Transition {
     let mut moment = moment.clone();
     let generation = task.as_ref().map(|task| task.generation);
+    let before = task.as_ref().map(notice::Before::of).unwrap_or_default();
     if let Some(task) = &task {
         // A clock that steps back must not make a lease that is over valid again.
         moment.ms = moment.ms.max(task.seen_ms);
@@ -99,6 +104,7 @@ pub fn handle(task: Option<Task>, event: Event, moment: &Moment) -> Transition {
             task.duplicates = task.duplicates.saturating_add(moment.duplicates);
         }
         task.cost = task.cost.and(moment.cost);
+        notice::look(&before, task, &moment, &mut out.effects);
         schedule::arm(task, alarm_gone, moment.ms, &mut out.effects);
     }
     out

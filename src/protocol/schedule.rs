@@ -6,11 +6,12 @@ use super::event::Moment;
 use super::finish;
 use super::lease;
 use super::mailbox;
+use super::notice;
 use super::retention;
 use super::task::{State, Task};
 use super::waits::{Waiting, first_due_ms};
 use crate::limits;
-use crate::types::Failure;
+use crate::types::{Failure, NoticeKind};
 
 /// A part of `ms`: `jitter` thousandths of it.
 pub fn jittered(ms: u64, jitter: u32) -> u64 {
@@ -117,6 +118,11 @@ pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition 
         return retention::due(&task, cause, moment);
     }
     let mut effects = Vec::new();
+    if notice::is_overdue(&task, moment) {
+        notice::owe(&mut task, NoticeKind::Waiting, moment, &mut effects);
+        advance(&mut task, moment, &mut effects);
+        return Transition::put(task, effects, Reply::Done);
+    }
     if advance(&mut task, moment, &mut effects) {
         return Transition::put(task, effects, Reply::Done);
     }

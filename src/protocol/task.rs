@@ -4,7 +4,8 @@ use super::ending::{Cancel, Ending, Undone};
 use super::mailbox::Unread;
 use super::waits::Waiting;
 use crate::types::{
-    About, AfterExpiry, Answer, Cost, Database, Failure, Policy, StepId, TaskId, TaskKey, Token,
+    About, AfterExpiry, Answer, Cost, Database, Failure, NoticeKind, Policy, StepId, TaskId,
+    TaskKey, Token,
 };
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +131,17 @@ pub enum Debt {
     End(Parent),
     /// Cancellation, to a child.
     Cancel(TaskId),
+    /// What has become of this task, to operators.
+    Notice(Notice),
+}
+
+/// Something that operators are to be told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Notice {
+    /// What.
+    pub kind: NoticeKind,
+    /// When it was so.
+    pub at_ms: u64,
 }
 
 /// What other tasks still have to be told.
@@ -264,6 +276,9 @@ pub struct Task {
     /// Attempts that failed and were followed by another one.
     #[serde(default)]
     pub retries: u32,
+    /// When operators were last told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noticed_ms: Option<u64>,
     /// Labels and trace.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,

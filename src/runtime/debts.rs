@@ -1,8 +1,10 @@
-//! The object tells other tasks what they are owed: parents of the end, children of a cancellation.
+//! The object tells other tasks what they are owed: parents of the end, children of a cancellation,
+//! operators what has become of it.
 
 use super::Fault;
 use super::ask;
 use super::desk::Desk;
+use super::notices;
 use super::ports::Level;
 use crate::function::outcome_of;
 use crate::http::object_call::{Ask, Call, Told};
@@ -62,9 +64,12 @@ fn load(desk: &Desk, id: TaskId) -> Result<Option<Stored>, Fault> {
 async fn round(desk: &Desk, stored: &Stored, until_ms: u64) -> Result<bool, Fault> {
     let id = stored.task.id();
     let calls = stored.task.debts.list.iter().map(|debt| async move {
-        let call = message(desk, stored, debt)?;
-        let told = tell(desk, id, call, until_ms).await;
-        told.then_some(debt.clone())
+        for call in messages(desk, stored, debt)? {
+            if !tell(desk, id, call, until_ms).await {
+                return None;
+            }
+        }
+        Some(debt.clone())
     });
     let mut telling = stream::iter(calls).buffer_unordered(AT_A_TIME);
     let mut all = true;
@@ -79,17 +84,19 @@ async fn round(desk: &Desk, stored: &Stored, until_ms: u64) -> Result<bool, Faul
     Ok(all)
 }
 
-/// What is to be said; `None` while there is nothing to say: the task has been begun again.
-fn message(desk: &Desk, stored: &Stored, debt: &Debt) -> Option<Call> {
+/// What is to be said, one after the other; `None` while there is nothing to say: the task has been begun
+/// again.
+fn messages(desk: &Desk, stored: &Stored, debt: &Debt) -> Option<Vec<Call>> {
     match debt {
-        Debt::End(parent) => end(desk, stored, parent),
-        Debt::Cancel(child) => Some(Call {
+        Debt::End(parent) => end(desk, stored, parent).map(|call| vec![call]),
+        Debt::Notice(notice) => Some(notices::calls(desk, &stored.task, notice)),
+        Debt::Cancel(child) => Some(vec![Call {
             task_id: *child,
             ask: Ask::Abandon {
                 op: format!("{}:{}", stored.task.id(), stored.task.generation),
                 parent: stored.task.id(),
             },
-        }),
+        }]),
     }
 }
 

@@ -63,6 +63,7 @@ impl Desk {
             undoable: false,
             database: Database::of(id, self.edge.databases()),
             cost: self.cost.take(),
+            watch: self.edge.endpoints().watch(),
         };
         let committed = self
             .storage

@@ -3,6 +3,7 @@
 use super::Functions;
 use super::ask::{self, NoReply};
 use super::children;
+use super::notices;
 use super::ports::Edge;
 use super::serve::TOKEN;
 use crate::function::{
@@ -159,6 +160,14 @@ impl Host for EdgeHost {
     fn signal_token(&self, name: &str, n: u32) -> Option<String> {
         let secret = self.edge.secret(TOKEN)?;
         seal::signal_token(&secret, self.task_id, name, n)
+    }
+
+    fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool> {
+        Box::pin(notices::is_disabled(self.edge.clone(), endpoint.to_owned()))
+    }
+
+    fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()> {
+        Box::pin(notices::disable(self.edge.clone(), endpoint.to_owned()))
     }
 
     fn secret(&self, name: &str) -> Option<String> {

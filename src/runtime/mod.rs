@@ -34,6 +34,7 @@ mod go_on;
 mod host;
 mod ingress;
 mod line;
+mod notices;
 mod object;
 mod owner;
 mod ports;

@@ -1,6 +1,7 @@
 //! What the runtime needs of the platform: nothing here decides anything.
 
 use super::tally::Tally;
+use crate::config::Endpoints;
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::object_call::{Call, Reply};
 use crate::protocol::{Event, Moment};
@@ -103,6 +104,8 @@ pub trait Platform {
     /// How long a slice may run before it is cut off without a word, where the platform does not do
     /// that by itself.
     fn cut_ms(&self, policy: &Policy) -> Option<u64>;
+    /// Where operators want to be told.
+    fn endpoints(&self) -> Rc<Endpoints>;
     /// Deliveries that this instance of the Worker has counted.
     fn tally(&self) -> &Tally;
     /// Writes a point for the platform's analytics, if a dataset is bound: texts and numbers, the first text

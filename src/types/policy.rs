@@ -110,6 +110,9 @@ pub struct Policy {
     /// What a key means once its task has expired.
     #[serde(skip_serializing_if = "is_default")]
     pub after_expiry: AfterExpiry,
+    /// Operators are not told what becomes of its tasks.
+    #[serde(skip_serializing_if = "is_default")]
+    pub quiet: bool,
 }
 
 impl Default for Policy {
@@ -129,6 +132,7 @@ impl Default for Policy {
             history: History::default(),
             keeps: Keeps::default(),
             after_expiry: AfterExpiry::default(),
+            quiet: false,
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod pattern;
 pub mod pointer;
 pub mod scheme;
 pub mod secret;
+pub mod sender;
 pub mod signature;
 
 pub use ack::Ack;

@@ -81,6 +81,7 @@ impl World {
             undoable: may_end(event) && self.has_to_undo(event),
             database: Database::default(),
             cost: Cost::default(),
+            watch: None,
         };
         let before = self.task.clone();
         let out = handle_as(setting.mutant, self, event, &moment);

@@ -441,6 +441,7 @@ impl Pay {
         match debt {
             Debt::End(_) => Self::End,
             Debt::Cancel(_) => Self::Cancel,
+            Debt::Notice(_) => unreachable!("nobody watches in here"),
         }
     }
 }

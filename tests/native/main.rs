@@ -36,6 +36,7 @@ mod lab_run_save;
 mod lab_run_undo;
 #[cfg(feature = "lab")]
 mod lab_run_waits;
+mod notify;
 mod payment;
 mod previous;
 mod protocol_again;
@@ -49,6 +50,7 @@ mod protocol_fixture;
 mod protocol_keeps;
 mod protocol_ledger;
 mod protocol_messages;
+mod protocol_notices;
 mod protocol_outbox;
 mod protocol_progress;
 mod protocol_props;

@@ -39,7 +39,7 @@ fn ends(object: &Object) -> Vec<Parent> {
     debts
         .filter_map(|debt| match debt {
             Debt::End(parent) => Some(parent.clone()),
-            Debt::Cancel(_) => None,
+            Debt::Cancel(_) | Debt::Notice(_) => None,
         })
         .collect()
 }

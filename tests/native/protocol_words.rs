@@ -156,6 +156,7 @@ fn debt(debt: &Debt) -> &'static str {
     match debt {
         Debt::End(_) => "end",
         Debt::Cancel(_) => "cancel",
+        Debt::Notice(_) => "notice",
     }
 }
 

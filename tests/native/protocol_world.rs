@@ -286,6 +286,7 @@ impl World {
             undoable: false,
             database: Database::default(),
             cost: Cost::default(),
+            watch: None,
         };
         if let Some(task) = self.task.as_ref().filter(|_| self.noted) {
             put_head(&self.cells, task);

@@ -7,6 +7,7 @@ use crate::previous;
 use crate::workers;
 use crate::world::{TOKEN, World, add};
 use futures::channel::oneshot;
+use onceward::config::Endpoints;
 use onceward::function::{FetchError, OutRequest, OutResponse};
 use onceward::http::object_call::{Call, Frame, Reply};
 use onceward::runtime::{Broken, Continuation, Later, Level, Platform, Rows, Tally};
@@ -308,6 +309,10 @@ impl Platform for SimEdge {
 
     fn cut_ms(&self, policy: &Policy) -> Option<u64> {
         Some(policy.slice_cut_ms)
+    }
+
+    fn endpoints(&self) -> Rc<Endpoints> {
+        Rc::clone(&self.world.endpoints)
     }
 
     fn tally(&self) -> &Tally {

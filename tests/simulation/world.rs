@@ -81,6 +81,7 @@ pub struct World {
     pub broken: RefCell<Vec<(String, String)>>,
     pub counts: Counts,
     pub tally: Tally,
+    pub endpoints: Rc<onceward::config::Endpoints>,
     /// Who carries messages: it never dies.
     pub network: Rc<Owner>,
     /// Until then old and new releases talk to each other.
@@ -124,6 +125,7 @@ impl World {
             broken: RefCell::default(),
             counts: Counts::default(),
             tally: Tally::default(),
+            endpoints: Rc::default(),
             network: Owner::new("network", "", 0),
             deploying_until: Cell::new(0),
             breaks,

@@ -45,6 +45,8 @@ pub(super) async fn pay(world: Rc<World>, id: TaskId, debt: Debt) {
 fn message(world: &World, id: TaskId, debt: &Debt) -> Option<(TaskId, Event)> {
     let task = world.task(id)?;
     match debt {
+        // Nobody is to be told of anything here.
+        Debt::Notice(_) => None,
         Debt::Cancel(child) => {
             let op = format!("{id}:{}", task.generation);
             Some((*child, Event::Abandon { op, parent: id }))

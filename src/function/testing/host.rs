@@ -220,6 +220,16 @@ impl Host for TestHost {
         Some(format!("{name}-{n}"))
     }
 
+    fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool> {
+        let disabled = self.world.disabled.borrow().contains(endpoint);
+        Box::pin(std::future::ready(disabled))
+    }
+
+    fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()> {
+        self.world.disabled.borrow_mut().insert(endpoint.to_owned());
+        Box::pin(std::future::ready(()))
+    }
+
     fn secret(&self, name: &str) -> Option<String> {
         self.world.secrets.borrow().get(name).cloned()
     }

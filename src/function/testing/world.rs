@@ -10,7 +10,7 @@ use crate::protocol::{
 use crate::store::journal::Purpose;
 use crate::types::{Cost, Database, TaskId, Token};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 type Outside = dyn Fn(&Sent) -> Reaction;
@@ -40,6 +40,8 @@ pub(super) struct World {
     pub(super) starts: RefCell<Vec<Start>>,
     /// Secrets of the deployment, by name.
     pub(super) secrets: RefCell<BTreeMap<String, String>>,
+    /// Endpoints of notifications that want no more.
+    pub(super) disabled: RefCell<BTreeSet<String>>,
     drawn: Cell<u64>,
     /// Rules that were broken.
     pub(super) broken: RefCell<Vec<String>>,
@@ -59,6 +61,7 @@ impl World {
             losing: Cell::new(0),
             starts: RefCell::default(),
             secrets: RefCell::default(),
+            disabled: RefCell::default(),
             drawn: Cell::new(0),
             broken: RefCell::default(),
         })
@@ -94,6 +97,7 @@ impl World {
             undoable: false,
             database: Database::default(),
             cost: Cost::default(),
+            watch: None,
         }
     }
 

@@ -9,11 +9,13 @@ pub const MIGRATIONS: &[&str] = &[
 ];
 
 mod clean;
+mod endpoint;
 mod list;
 mod stats;
 mod task;
 
 pub use clean::{clean_checkpoints, clean_tasks, overdue};
+pub use endpoint::{disable, disabled, enable};
 pub use list::list;
 pub use stats::{Counts, count};
 pub use task::{checkpoint, flush, flush_stub, tombstone};

@@ -1,0 +1,120 @@
+//! What operators are told: each notice becomes a task of its own for every endpoint that wants it, with the
+//! retries, the journal and the address of any other task.
+
+use super::desk::Desk;
+use super::ports::Edge;
+use super::within;
+use crate::config::Endpoint;
+use crate::function::notify::{NOTIFY, Notification};
+use crate::http::document::TaskDocument;
+use crate::http::object_call::{Ask, Call};
+use crate::limits;
+use crate::protocol::{Begin, Notice, Summary, Task};
+use crate::store::d1 as sql;
+use crate::types::time::rfc3339;
+use crate::types::{About, Database, Headers, Input, Policy, TaskKey, TaskKind};
+use serde_json::{Value, json};
+
+/// How long D1 is asked whether an endpoint is disabled, in milliseconds.
+const PATIENCE_MS: u64 = 2_000;
+
+/// The messages that begin the tasks of a notice. Their keys follow from the notice, so that it can be sent
+/// any number of times.
+pub(super) fn calls(desk: &Desk, task: &Task, notice: &Notice) -> Vec<Call> {
+    let endpoints = desk.edge.endpoints();
+    let wanting = endpoints.all().iter();
+    wanting
+        .filter(|endpoint| endpoint.wants(notice.kind, &task.function))
+        .map(|endpoint| call(desk, task, notice, endpoint))
+        .collect()
+}
+
+fn call(desk: &Desk, task: &Task, notice: &Notice, endpoint: &Endpoint) -> Call {
+    let id = format!(
+        "{}:{}:{}",
+        task.id(),
+        notice.kind.as_str().replace('.', "-"),
+        notice.at_ms
+    );
+    let key = format!("{id}:{}", endpoint.name);
+    let key = TaskKey::new(TaskKind::Function, NOTIFY, "", &key);
+    let notification = Notification {
+        endpoint: endpoint.name.clone(),
+        id,
+        message: message(task, notice),
+    };
+    let headers: Headers = std::iter::once(("content-type", "application/json")).collect();
+    let input = Input {
+        headers: headers.clone(),
+        // A notification holds texts and numbers only.
+        body: serde_json::to_vec(&notification).unwrap_or_default(),
+    };
+    let begin = Begin {
+        op: desk.edge.token(),
+        key: key.clone(),
+        function: NOTIFY.to_owned(),
+        policy: Policy {
+            quiet: true,
+            ..Policy::default()
+        },
+        fingerprint: None,
+        parts: Vec::new(),
+        input,
+        claims: false,
+        hop: 0,
+        parent: None,
+        lineage: Vec::new(),
+        about: About {
+            labels: [("endpoint".to_owned(), endpoint.name.clone())].into(),
+            trace: task.about.trace.clone(),
+        },
+    };
+    Call {
+        task_id: key.task_id(),
+        ask: Ask::Begin {
+            begin: Box::new(begin),
+            input_headers: headers,
+            wait_ms: 0,
+        },
+    }
+}
+
+/// What is sent (Standard Webhooks 1.0.0): small, and without payload.
+fn message(task: &Task, notice: &Notice) -> Value {
+    let document = TaskDocument {
+        cost: None,
+        duplicates: None,
+        ..TaskDocument::of(&Summary::of(task))
+    };
+    let address = document.location();
+    let mut data = serde_json::to_value(document).unwrap_or_default();
+    data["address"] = address.into();
+    json!({
+        "type": notice.kind.as_str(),
+        "timestamp": rfc3339(notice.at_ms),
+        "data": data,
+    })
+}
+
+/// Whether an endpoint has said that it wants no more. If nobody knows, it is told.
+pub(super) async fn is_disabled(edge: Edge, name: String) -> bool {
+    let asked = edge.d1(Database::default(), vec![sql::disabled(&name)]);
+    let answer = within(&edge, PATIENCE_MS, asked).await;
+    let rows = answer.and_then(Result::ok).into_iter().flatten();
+    rows.flat_map(|result| result.rows).next().is_some()
+}
+
+/// Remembers that an endpoint wants no more.
+pub(super) async fn disable(edge: Edge, name: String) {
+    let sent = edge.d1(
+        Database::default(),
+        vec![sql::disable(&name, edge.now_ms())],
+    );
+    let written = within(&edge, limits::FLUSH_TIMEOUT_MS, sent).await;
+    let kept = matches!(written, Some(Ok(_)));
+    edge.log(
+        super::ports::Level::Error,
+        "endpoint_disabled",
+        json!({ "endpoint": name, "remembered": kept }),
+    );
+}
