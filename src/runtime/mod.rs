@@ -34,6 +34,7 @@ mod go_on;
 mod host;
 mod ingress;
 mod line;
+mod list;
 mod object;
 mod owner;
 mod ports;
@@ -41,6 +42,7 @@ mod serve;
 mod slice;
 mod steer;
 mod told;
+mod watch;
 
 pub use cron::tick;
 pub use object::Object;

@@ -13,7 +13,7 @@ mod list;
 mod task;
 
 pub use clean::{clean_checkpoints, clean_tasks, overdue};
-pub use list::list;
+pub use list::{Index, Look, Plan, some};
 pub use task::{checkpoint, flush, flush_stub, tombstone};
 
 /// A value to bind.
