@@ -94,16 +94,19 @@ async function applyMigrations() {
   for (const name of readdirSync(MIGRATIONS).filter((file) => file.endsWith(".sql")).sort()) {
     hash.update(name).update(readFileSync(join(MIGRATIONS, name)));
   }
+  const { databases } = readWranglerToml();
+  for (const { name, id } of databases) hash.update(`${name} ${id}`);
   const digest = hash.digest("hex");
   const mark = join(options.state, "migrations.applied");
   if (existsSync(mark) && readFileSync(mark, "utf8") === digest) return;
   say("applying D1 migrations");
-  const { databaseName } = readWranglerToml();
-  const child = wrangler(["d1", "migrations", "apply", databaseName, "--local", "--persist-to", options.state],
-    ["ignore", "pipe", "pipe"]);
-  const log = keepTail(child);
-  const code = await exitOf(child);
-  if (code !== 0) await stop(1, `error: the D1 migrations failed (${code}).`, log(), "Start from empty data with another folder: make dev STATE=.state2");
+  for (const { name } of databases) {
+    const child = wrangler(["d1", "migrations", "apply", name, "--local", "--persist-to", options.state],
+      ["ignore", "pipe", "pipe"]);
+    const log = keepTail(child);
+    const code = await exitOf(child);
+    if (code !== 0) await stop(1, `error: the D1 migrations of ${name} failed (${code}).`, log(), "Start from empty data with another folder: make dev STATE=.state2");
+  }
   writeFileSync(mark, digest);
 }
 

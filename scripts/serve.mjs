@@ -9,6 +9,7 @@
 //   build   folder with index.js and index_bg.wasm (default build-lab)
 //   vars    JSON object of variables and secrets, over [vars] of wrangler.toml and the values of .dev.vars.example
 //   limiters JSON object of rate limiters: {"NAME": {"limit": 5, "period": 60}}
+//   databases how many D1 databases there are at least (default: those of wrangler.toml); all get the migrations
 //   host    default 127.0.0.1
 //   verbose 1 prints what workerd logs (it is quiet otherwise, but for errors)
 //
@@ -22,12 +23,12 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { MIGRATIONS, ROOT, readVarsFile, readWranglerToml } from "./lib/project.mjs";
+import { MIGRATIONS, ROOT, databasesOf, readVarsFile, readWranglerToml } from "./lib/project.mjs";
 import { openFilesWarning } from "./lib/processes.mjs";
 import { migrate } from "./lib/migrate.mjs";
 
 function options() {
-  const names = ["port", "state", "build", "vars", "limiters", "host", "verbose"];
+  const names = ["port", "state", "build", "vars", "limiters", "databases", "host", "verbose"];
   const { values } = parseArgs({ options: Object.fromEntries(names.map((name) => [name, { type: "string" }])) });
   const get = (name, fallback) => values[name] ?? process.env[`ONCEWARD_${name.toUpperCase()}`] ?? fallback;
   return {
@@ -36,6 +37,7 @@ function options() {
     build: resolve(ROOT, get("build", "build-lab")),
     vars: JSON.parse(get("vars", "{}")),
     limiters: JSON.parse(get("limiters", "{}")),
+    databases: databasesOf(readWranglerToml(), Number(get("databases", "1"))),
     host: get("host", "127.0.0.1"),
     verbose: get("verbose", "") === "1",
   };
@@ -69,7 +71,7 @@ function miniflareOptions(given, modules) {
     compatibilityFlags: config.compatibilityFlags ?? [],
     bindings: { ...config.vars, ...devVars(), ...given.vars },
     durableObjects: { TASKS: { className: "TaskObject", useSQLite: true } },
-    d1Databases: { DB: config.databaseId },
+    d1Databases: given.databases,
     serviceBindings: { SELF: kCurrentWorker },
     ratelimits: limiters(given.limiters),
     unsafeDirectSockets: [{ host: given.host, port: given.port }],
@@ -105,7 +107,7 @@ async function main() {
   process.once("SIGINT", stop);
   const control = await server.ready;
   const direct = await server.unsafeGetDirectURL();
-  await migrate(await server.getD1Database("DB"), MIGRATIONS);
+  for (const binding of Object.keys(given.databases)) await migrate(await server.getD1Database(binding), MIGRATIONS);
   console.log(`cron ${new URL("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", control)}`);
   console.log(`ready ${direct.origin}`);
 }

@@ -225,3 +225,32 @@ pub const MAX_DATABASES: u16 = 32;
 pub const LIST_PAGE: u32 = 50;
 /// Largest page that can be asked for.
 pub const LIST_PAGE_MAX: u32 = 200;
+/// Rows of one database that one page of the list looks at, where no index knows what is asked for: a page
+/// may be short then, and says how far it came. D1 gives a statement 30 s and bills the rows that it reads.
+pub const LIST_SCAN_ROWS: u32 = 5_000;
+/// Rows beyond those of the page that are looked at first: most pages are full by then.
+pub const LIST_FIRST_ROWS: u32 = 250;
+/// Keys of one beginning that are sorted by time; when there are more, the scan by time finds them.
+pub const LIST_PREFIX_ROWS: u32 = 1_000;
+
+/// How long one stream of events lasts. Its client comes again, so that no invocation becomes too large.
+pub const EVENTS_MS: u64 = 300_000;
+/// Requests of one stream: the free plan allows 1,000 to the platform's own services (Workers, limits).
+pub const EVENTS_REQUESTS: u32 = 900;
+/// Requests of one reading of the list, for each database, at most: two windows of each of two lists, and
+/// what has become of the others.
+pub const EVENTS_READING: u32 = 5;
+/// When the client is to come again.
+pub const EVENTS_RETRY_MS: u64 = 1_000;
+/// A stream that has nothing to say shows that it lives; proxies end silent ones after a minute.
+pub const EVENTS_HEARTBEAT_MS: u64 = 15_000;
+/// How often a task that moves is looked at.
+pub const EVENTS_LOOK_MS: u64 = 1_000;
+/// How often a task that waits, or has failed for now, is looked at: rarer, since it may wait for years.
+pub const EVENTS_IDLE_MS: u64 = 3_000;
+/// How often the list is read for events.
+pub const EVENTS_READ_MS: u64 = 2_000;
+/// Tasks of one such reading: this many of the newest, and of the open ones.
+pub const EVENTS_TASKS: u32 = 100;
+/// Rows of one database that one such reading looks at, for either.
+pub const EVENTS_ROWS: u32 = 400;

@@ -74,6 +74,8 @@ fn address(route: &Route) -> Option<String> {
         Route::Proxy { name, tail } => format!("/proxy/{name}{tail}"),
         Route::ListTasks => "/v1/tasks".into(),
         Route::ShowTask { id } | Route::ForgetTask { id } => format!("/v1/tasks/{id}"),
+        Route::TaskEvents { id } => format!("/v1/tasks/{id}/events"),
+        Route::Events => "/v1/events".into(),
         Route::ShowJournal { id } => format!("/v1/tasks/{id}/journal"),
         Route::Signal { id, name } => format!("/v1/tasks/{id}/signals/{name}"),
         Route::CancelTask { id } => format!("/v1/tasks/{id}/cancel"),

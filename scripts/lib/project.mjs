@@ -9,11 +9,12 @@ export const MIGRATIONS = join(ROOT, "migrations");
 
 /** One top-level or `[vars]` value is all we need, so no TOML parser is installed for it. */
 export function readWranglerToml(path = join(ROOT, "wrangler.toml")) {
-  const config = { vars: {} };
+  const config = { vars: {}, databases: [] };
   let table = "";
   for (const line of readFileSync(path, "utf8").split("\n")) {
     const header = /^\s*\[+([^\]]+)\]+/.exec(line);
     if (header) table = header[1].trim();
+    if (header && table === "d1_databases") config.databases.push({});
     const pair = /^\s*([A-Za-z0-9_-]+)\s*=\s*(.+?)\s*(?:#[^"']*)?$/.exec(line);
     if (!pair) continue;
     const [, key, text] = pair;
@@ -21,10 +22,19 @@ export function readWranglerToml(path = join(ROOT, "wrangler.toml")) {
     if (table === "" && key === "compatibility_flags") config.compatibilityFlags = JSON.parse(text);
     if (table === "" && key === "name") config.name = unquote(text);
     if (table === "vars") config.vars[key] = unquote(text);
-    if (table === "d1_databases" && key === "database_id") config.databaseId = unquote(text);
-    if (table === "d1_databases" && key === "database_name") config.databaseName = unquote(text);
+    const database = config.databases.at(-1);
+    if (table === "d1_databases" && key === "binding") database.binding = unquote(text);
+    if (table === "d1_databases" && key === "database_id") database.id = unquote(text);
+    if (table === "d1_databases" && key === "database_name") database.name = unquote(text);
   }
   return config;
+}
+
+/** Bindings and ids of `count` databases: those of wrangler.toml, and further ones that exist here only. */
+export function databasesOf(config, count) {
+  const named = Object.fromEntries(config.databases.map(({ binding, id }) => [binding, id]));
+  for (let n = config.databases.length; n < count; n += 1) named[n === 0 ? "DB" : `DB_${n}`] = `${config.name}-local-${n}`;
+  return named;
 }
 
 function unquote(text) {

@@ -24,6 +24,8 @@
 //! | `steer` | what an operator asks for, and what the answer is |
 //! | `journal` | the records of a task as JSON |
 //! | `query` | the parameters of an address |
+//! | `filter` | which tasks are asked for |
+//! | `sse` | how live events are written, and what is news |
 //! | `reused` | what is said of a key that belongs to another request |
 //! | `problem`, `code` | errors as problem documents (RFC 9457) |
 //! | `page` | pages for people: of errors and policies |
@@ -35,6 +37,7 @@ pub mod body;
 pub mod code;
 pub mod document;
 pub mod explain;
+pub mod filter;
 mod frame;
 pub mod gateway;
 pub mod headers;
@@ -59,6 +62,7 @@ pub mod seal;
 pub mod show;
 pub mod signal;
 pub mod split;
+pub mod sse;
 pub mod steer;
 pub mod target;
 pub mod validator;

@@ -52,6 +52,13 @@ pub enum Route {
         /// Its id.
         id: TaskId,
     },
+    /// The events of many tasks.
+    Events,
+    /// The events of a task.
+    TaskEvents {
+        /// Its id.
+        id: TaskId,
+    },
     /// The records of a task.
     ShowJournal {
         /// Its id.
@@ -174,6 +181,8 @@ pub const ROUTES: &[Entry] = &[
     entry("GET", "/v1/tasks/{id}", Access::Token(Scope::Read), |[id, _]| Ok(Route::ShowTask { id: task(id)? })),
     entry("DELETE", "/v1/tasks/{id}", Access::Token(Scope::Operate), |[id, _]| Ok(Route::ForgetTask { id: task(id)? })),
     entry("GET", "/v1/tasks/{id}/journal", Access::Token(Scope::Read), |[id, _]| Ok(Route::ShowJournal { id: task(id)? })),
+    entry("GET", "/v1/tasks/{id}/events", Access::Token(Scope::Read), |[id, _]| Ok(Route::TaskEvents { id: task(id)? })),
+    entry("GET", "/v1/events", Access::Token(Scope::Read), |_| Ok(Route::Events)),
     entry("POST", "/v1/tasks/{id}/signals/{name}", Access::TokenOrOneTime(Scope::Operate), |[id, name]| Ok(Route::Signal { id: task(id)?, name: signal(name)? })),
     entry("POST", "/v1/tasks/{id}/cancel", Access::Token(Scope::Operate), |[id, _]| Ok(Route::CancelTask { id: task(id)? })),
     entry("POST", "/v1/tasks/{id}/retry", Access::Token(Scope::Operate), |[id, _]| Ok(Route::RetryTask { id: task(id)? })),
@@ -310,7 +319,8 @@ fn page(code: &str) -> Result<Code, Problem> {
 }
 
 /// Request fields that a page of another origin may send.
-const CORS_ALLOW: &str = "Idempotency-Key, Prefer, Authorization, Content-Type, If-None-Match";
+const CORS_ALLOW: &str =
+    "Idempotency-Key, Prefer, Authorization, Content-Type, If-None-Match, Last-Event-ID";
 /// Answer fields that it may read.
 const CORS_EXPOSE: &str = "Idempotent-Replayed, Idempotency-Expires, Idempotency-Key, Location, \
     Retry-After, Preference-Applied, Link, Onceward-Task-Id, ETag, Accept-Post";

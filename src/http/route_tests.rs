@@ -124,6 +124,12 @@ fn every_entry_is_reached() {
             Route::ShowJournal { id: id() },
         ),
         (
+            "GET",
+            &format!("/v1/tasks/{}/events", id()),
+            Route::TaskEvents { id: id() },
+        ),
+        ("GET", "/v1/events", Route::Events),
+        (
             "POST",
             &format!("/v1/tasks/{}/signals/Approval.2", id()),
             Route::Signal {
@@ -190,7 +196,9 @@ fn only_hooks_health_and_pages_are_open() {
             "/v1/functions/{name}" | "/proxy/{name}" | "/proxy/{name}/{path*}" => {
                 Access::Token(Scope::Invoke)
             }
-            "/v1/tasks" | "/v1/tasks/{id}/journal" => Access::Token(Scope::Read),
+            "/v1/tasks" | "/v1/tasks/{id}/journal" | "/v1/tasks/{id}/events" | "/v1/events" => {
+                Access::Token(Scope::Read)
+            }
             "/v1/tasks/{id}/signals/{name}" => Access::TokenOrOneTime(Scope::Operate),
             "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
             _ => Access::Token(Scope::Operate),
@@ -215,6 +223,7 @@ fn every_other_method_is_405_with_allow() {
         ("/hooks/github", "POST, OPTIONS"),
         ("/v1/functions/a", "POST, OPTIONS"),
         ("/v1/tasks", "GET, HEAD, OPTIONS"),
+        ("/v1/events", "GET, HEAD, OPTIONS"),
         ("/healthz", "GET, HEAD, OPTIONS"),
         ("/errors/key_reused", "GET, HEAD, OPTIONS"),
         ("/internal/continue", "POST"),
@@ -337,7 +346,7 @@ fn preflights_allow_and_expose_the_contract() {
     has("access-control-allow-methods", "POST");
     has(
         "access-control-allow-headers",
-        "Idempotency-Key Prefer Authorization Content-Type If-None-Match",
+        "Idempotency-Key Prefer Authorization Content-Type If-None-Match Last-Event-ID",
     );
     has(
         "access-control-expose-headers",

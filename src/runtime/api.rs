@@ -1,4 +1,4 @@
-//! Queries and steering: one task, the list, forgetting; and the lab's switches.
+//! Queries and steering: one task, forgetting; and the lab's switches.
 
 use super::ask::{self, NoReply};
 use super::delivery;
@@ -6,7 +6,6 @@ use super::ports::{Edge, Level};
 #[cfg(feature = "lab")]
 use super::serve::Body;
 use super::serve::Exchange;
-use super::within;
 use crate::http::code::Code;
 use crate::http::document::{TaskDocument, TaskState};
 use crate::http::journal;
@@ -17,17 +16,11 @@ use crate::http::query;
 use crate::http::show;
 use crate::http::validator::Known;
 use crate::limits;
-use crate::store::d1 as sql;
-use crate::store::rows::{Cursor, TaskRow};
-use crate::types::{Answer, Database, TaskId};
+use crate::types::{Answer, TaskId};
 use serde_json::{Value, json};
 
 /// How long an object is asked before the answer is 503.
 const PATIENCE_MS: u64 = 5_000;
-/// How long D1 is asked before the answer is 503.
-const LIST_TIMEOUT_MS: u64 = 10_000;
-/// How often D1 is asked for a page.
-const LIST_TRIES: u32 = 3;
 
 pub(super) use crate::http::steer::absent;
 
@@ -181,107 +174,6 @@ pub(super) async fn forget(edge: &Edge, id: TaskId) -> Result<Answer, Problem> {
             id,
             &NoReply::Unreachable(other.name().into()),
         )),
-    }
-}
-
-struct Page {
-    limit: u32,
-    before: Option<(u64, TaskId)>,
-}
-
-/// Reads `limit` and `cursor`, and names everything that is wrong with them.
-fn page(target: &str) -> Result<Page, Problem> {
-    let mut page = Page {
-        limit: limits::LIST_PAGE,
-        before: None,
-    };
-    let mut wrong = Vec::new();
-    for (name, value) in query::parameters(target) {
-        match &*name {
-            "limit" => match value.parse() {
-                Ok(limit) if (1..=limits::LIST_PAGE_MAX).contains(&limit) => page.limit = limit,
-                _ => wrong.push(Cause {
-                    detail: format!("wanted a whole number from 1 to {}", limits::LIST_PAGE_MAX),
-                    pointer: "limit".into(),
-                }),
-            },
-            "cursor" => match Cursor::read(&value) {
-                Some(cursor) => page.before = Some((cursor.created_ms, cursor.task_id)),
-                None => wrong.push(Cause {
-                    detail: "wanted a `next_cursor` of an earlier page".into(),
-                    pointer: "cursor".into(),
-                }),
-            },
-            _ => wrong.push(Cause {
-                detail: "no such parameter; there are limit and cursor".into(),
-                pointer: name,
-            }),
-        }
-    }
-    query::settled(wrong)?;
-    Ok(page)
-}
-
-/// The list, from D1, newest first. A task is in it from its end, or from when it first had to wait.
-pub(super) async fn list(edge: &Edge, exchange: &Exchange) -> Result<Answer, Problem> {
-    let page = page(&exchange.target)?;
-    let statement = sql::list(page.before, page.limit + 1, edge.now_ms());
-    let rows = rows(edge, &statement).await.map_err(|error| {
-        edge.log(Level::Error, "list", json!({ "error": error }));
-        Problem::new(
-            Code::Unavailable,
-            "The database of results does not answer. Tasks go on without it.",
-        )
-    })?;
-    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
-    let more = rows.len() > limit;
-    let shown: Vec<_> = rows
-        .into_iter()
-        .take(limit)
-        .filter_map(TaskRow::document)
-        .collect();
-    let next = shown.last().filter(|_| more).map(|last| {
-        Cursor {
-            created_ms: last.created_ms,
-            task_id: last.task_id,
-        }
-        .word()
-    });
-    let mut document = json!({ "tasks": shown });
-    if let Some(next) = next {
-        document["next_cursor"] = Value::String(next);
-    }
-    let mut answer = Answer::json(200, &document);
-    answer.headers.push("cache-control", "no-store");
-    Ok(answer)
-}
-
-/// Reads rows; a read may be tried again, whatever went wrong with it.
-async fn rows(edge: &Edge, statement: &sql::Statement) -> Result<Vec<TaskRow>, String> {
-    let until = edge.now_ms() + LIST_TIMEOUT_MS;
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let left = until.saturating_sub(edge.now_ms()).max(1);
-        let asked = within(
-            edge,
-            left,
-            edge.d1(Database::default(), vec![statement.clone()]),
-        )
-        .await;
-        let read = asked
-            .unwrap_or_else(|| Err("no answer in time".into()))
-            .and_then(|results| {
-                let first = results.into_iter().next().ok_or("no result")?;
-                let rows = first.rows.into_iter();
-                rows.map(|row| serde_json::from_value(Value::Object(row)))
-                    .collect::<Result<_, _>>()
-                    .map_err(|e| e.to_string())
-            });
-        if read.is_ok() || tries >= LIST_TRIES || edge.now_ms() >= until {
-            return read;
-        }
-        edge.sleep(50 << tries).await;
     }
 }
 

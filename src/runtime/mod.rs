@@ -34,6 +34,7 @@ mod go_on;
 mod host;
 mod ingress;
 mod line;
+mod list;
 mod notices;
 mod object;
 mod owner;
@@ -43,6 +44,7 @@ mod slice;
 mod steer;
 mod tally;
 mod told;
+mod watch;
 
 pub use cron::tick;
 pub use object::Object;

@@ -1,7 +1,7 @@
 //! Every request: its route, its checks in order, its answer.
 
 use super::ports::{Edge, Level};
-use super::{App, api, explain, gateway, ingress, steer};
+use super::{App, api, explain, gateway, ingress, list, steer, watch};
 use crate::config::ConfigProblem;
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::admit;
@@ -190,10 +190,12 @@ async fn answer(
             .map(|policy| policy_page::of_route(&policy, &exchange.headers))
             .ok_or_else(|| Problem::new(Code::NotFound, "No source or function has this name.")),
         Route::Signal { id, name } => steer::signal(edge, exchange, body, id, &name).await,
-        Route::ListTasks => api::list(edge, exchange).await,
+        Route::ListTasks => list::list(edge, exchange, None).await,
         Route::ShowTask { id } => api::show(edge, exchange, id).await,
         Route::ForgetTask { id } => api::forget(edge, id).await,
         Route::ShowJournal { id } => api::journal(edge, exchange, id).await,
+        Route::TaskEvents { id } => watch::one(edge, exchange, body, id).await,
+        Route::Events => watch::many(edge, exchange, body, None).await,
         Route::CancelTask { id } => steer::cancel(edge, exchange, body, id).await,
         Route::RetryTask { id } => steer::retry(edge, exchange, body, app, id).await,
         Route::UndoTask { id } => steer::undo(edge, exchange, body, id).await,
@@ -212,7 +214,11 @@ async fn answer(
 /// What an operator's token has to allow; `None` where senders and everybody have their own checks.
 fn scope(route: &Route) -> Option<Scope> {
     match route {
-        Route::ListTasks | Route::ShowTask { .. } | Route::ShowJournal { .. } => Some(Scope::Read),
+        Route::ListTasks
+        | Route::ShowTask { .. }
+        | Route::ShowJournal { .. }
+        | Route::Events
+        | Route::TaskEvents { .. } => Some(Scope::Read),
         Route::ForgetTask { .. }
         | Route::CancelTask { .. }
         | Route::RetryTask { .. }

@@ -123,6 +123,11 @@ impl TaskRow {
         })
     }
 
+    /// Its place in the list; `None` for a row that this release cannot read.
+    pub fn place(&self) -> Option<Cursor> {
+        Cursor::of_row(self.created_ms, &self.task_id)
+    }
+
     fn waiting(&self) -> Option<WaitingDocument> {
         let word = match self.waiting.as_deref()? {
             // Words of the last release.
@@ -144,7 +149,7 @@ impl TaskRow {
 }
 
 /// Where a page of the list ends, as an opaque word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
     /// Time of the last row that was seen.
     pub created_ms: u64,
@@ -174,6 +179,14 @@ impl Cursor {
         Some(Self {
             created_ms,
             task_id,
+        })
+    }
+
+    /// From the two columns; `None` if they are none of ours.
+    pub fn of_row(created_ms: f64, task_id: &str) -> Option<Self> {
+        Some(Self {
+            created_ms: whole(created_ms),
+            task_id: TaskId::parse(task_id)?,
         })
     }
 

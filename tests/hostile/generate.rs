@@ -331,7 +331,7 @@ fn task(dice: &mut Dice, pool: &Pool) -> Shot {
             "GET",
             format!(
                 "/v1/tasks/{id}/{}",
-                dice.pick(&["input", "answer", "events", "", "journal/"])
+                dice.pick(&["input", "answer", "event", "", "journal/"])
             ),
         ),
         _ => ("GET", format!("/v1/tasks/{id}")),

@@ -110,6 +110,8 @@ fn declared(route: &Route) -> Declared {
             of(&[200], &[Code::InputInvalid, Code::Unauthorized])
         }
         Route::ShowTask { .. } | Route::ShowJournal { .. } => of(&[200, 304], LOOKED),
+        // Nothing asks for a stream: it would not end.
+        Route::TaskEvents { .. } | Route::Events => of(&[], LOOKED),
         Route::ForgetTask { .. } => of(
             &[204],
             &[Code::Unauthorized, Code::TaskNotFound, Code::TaskInProgress],

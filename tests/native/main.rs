@@ -36,6 +36,9 @@ mod lab_run_save;
 mod lab_run_undo;
 #[cfg(feature = "lab")]
 mod lab_run_waits;
+mod list;
+mod list_plans;
+mod list_world;
 mod notify;
 mod payment;
 mod previous;

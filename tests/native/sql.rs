@@ -1,12 +1,13 @@
 //! Every statement for D1, on real `SQLite`, against the real migrations.
 
 use onceward::http::document::TaskDocument;
+use onceward::http::filter::Filter;
 use onceward::limits;
 use onceward::protocol::{
     Begin, Event, Finish, Mismatch, Moment, Next, Outcome, Proof, Reply, State, StepRecord,
     Summary, Suspend, Task, UndoPlan, Verdict, Version, Wait, WaitFor, handle,
 };
-use onceward::store::d1::{self, Statement, Value};
+use onceward::store::d1::{self, Index, Look, Statement, Value};
 use onceward::store::rows::TaskRow;
 use onceward::types::{About, Answer, Failure, Input, Policy, StepId, TaskKey, TaskKind, Token};
 use rusqlite::types::{ToSqlOutput, Value as Sql};
@@ -14,7 +15,7 @@ use rusqlite::{Connection, ToSql};
 
 pub const NOW: u64 = 1_795_989_751_097;
 
-struct Bound<'a>(&'a Value);
+pub struct Bound<'a>(pub &'a Value);
 
 impl ToSql for Bound<'_> {
     #[allow(clippy::cast_precision_loss)] // exactly what the edge does
@@ -301,29 +302,17 @@ fn ids(db: &Connection, statement: &Statement) -> Vec<(u64, String)> {
         .collect()
 }
 
-#[test]
-fn pages_of_equal_times_neither_skip_nor_double() {
-    let db = database();
-    for n in 0..25 {
-        apply(&db, &d1::flush(&succeeded(&format!("k{n}"), NOW), None));
-    }
-    let mut seen = Vec::new();
-    let mut before = None;
-    loop {
-        let page = ids(&db, &d1::list(before, 10, NOW));
-        let Some((at, id)) = page.last().cloned() else {
-            break;
-        };
-        before = onceward::types::TaskId::parse(&id).map(|id| (at, id));
-        seen.extend(page.into_iter().map(|(_, id)| id));
-        // New ones do not shift the pages that follow.
-        apply(
-            &db,
-            &d1::flush(&succeeded(&format!("new{}", seen.len()), NOW + 1), None),
-        );
-    }
-    let distinct: std::collections::BTreeSet<_> = seen.iter().collect();
-    assert_eq!((seen.len(), distinct.len()), (25, 25));
+/// The newest tasks, whatever they are.
+fn list(rows: u32, now_ms: u64) -> Statement {
+    let look = Look {
+        filter: &Filter::default(),
+        before: None,
+        rows,
+        window: limits::LIST_SCAN_ROWS,
+        now_ms,
+    };
+    let [_, page] = look.ordered(&Index::Created);
+    page
 }
 
 #[test]
@@ -332,22 +321,20 @@ fn the_list_shows_neither_tombstones_nor_what_has_expired() {
     let dead = succeeded("dead", NOW);
     apply(&db, &d1::flush(&dead, None));
     let expires = dead.expires_ms.expect("final");
-    assert_eq!(ids(&db, &d1::list(None, 10, expires - 1)).len(), 1);
-    assert_eq!(ids(&db, &d1::list(None, 10, expires)).len(), 0);
+    assert_eq!(ids(&db, &list(10, expires - 1)).len(), 1);
+    assert_eq!(ids(&db, &list(10, expires)).len(), 0);
     let over = Version {
         n: 99,
         ..dead.version
     };
     apply(&db, &d1::tombstone(&dead, over, NOW));
-    assert_eq!(ids(&db, &d1::list(None, 10, NOW)).len(), 0);
+    assert_eq!(ids(&db, &list(10, NOW)).len(), 0);
 }
 
 #[test]
-fn the_list_and_the_jobs_use_their_indexes() {
+fn the_jobs_use_their_indexes() {
     let db = database();
-    let id = begun("k", NOW).id();
     for (statement, index) in [
-        (d1::list(Some((NOW, id)), 10, NOW), "tasks_by_created"),
         (d1::overdue(NOW, 0, (0, ""), 10), "tasks_by_due"),
         (d1::clean_tasks(NOW, 0, 10), "tasks_by_due"),
         (d1::clean_checkpoints(NOW, 0, 10), "tasks_by_due"),
@@ -532,8 +519,8 @@ fn the_cleaner_takes_cancelled_tasks_as_well() {
     with_checkpoints(&db, &gone, 2);
     let expires = gone.expires_ms.expect("final");
     let grace = limits::ORPHAN_GRACE_MS;
-    assert_eq!(ids(&db, &d1::list(None, 10, expires - 1)).len(), 1);
-    assert_eq!(ids(&db, &d1::list(None, 10, expires)).len(), 0);
+    assert_eq!(ids(&db, &list(10, expires - 1)).len(), 1);
+    assert_eq!(ids(&db, &list(10, expires)).len(), 0);
     assert_eq!(run(&db, &d1::overdue(expires, expires - 1, (0, ""), 10)), 1);
     assert_eq!(run(&db, &d1::overdue(expires, expires, (0, ""), 10)), 0);
     let now = expires + grace;
@@ -551,7 +538,7 @@ fn a_task_at_work_is_left_alone_though_its_old_answer_has_expired() {
     apply(&db, &d1::flush(&task, None));
     with_checkpoints(&db, &task, 2);
     let now = expires + 2 * limits::ORPHAN_GRACE_MS;
-    assert_eq!(ids(&db, &d1::list(None, 10, now)).len(), 1);
+    assert_eq!(ids(&db, &list(10, now)).len(), 1);
     assert_eq!(run(&db, &d1::clean_checkpoints(now, 0, 10)), 0);
     assert_eq!(run(&db, &d1::clean_tasks(now, 0, 10)), 0);
     // Its ticket should have been claimed long ago.
@@ -583,12 +570,12 @@ fn what_only_a_signal_or_an_operator_moves_is_never_poked() {
     let ages = NOW + 100 * limits::MAX_RETENTION_MS;
     assert_eq!(run(&db, &d1::overdue(ages, ages, (0, ""), 10)), 0);
     assert_eq!(run(&db, &d1::clean_tasks(ages, 0, 10)), 0);
-    assert_eq!(ids(&db, &d1::list(None, 10, ages)).len(), 2);
+    assert_eq!(ids(&db, &list(10, ages)).len(), 2);
 }
 
 /// The rows of the list, as D1 gives them to the edge.
 fn rows(db: &Connection) -> Vec<TaskRow> {
-    let statement = d1::list(None, 100, NOW);
+    let statement = list(100, NOW);
     let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
     let mut prepared = db.prepare(statement.sql).expect("statement");
     let names: Vec<String> = prepared.column_names().map(ToString::to_string).collect();

@@ -16,7 +16,7 @@ mod task;
 
 pub use clean::{clean_checkpoints, clean_tasks, overdue};
 pub use endpoint::{disable, disabled, enable};
-pub use list::list;
+pub use list::{Index, Look, Plan, some};
 pub use stats::{Counts, count};
 pub use task::{checkpoint, flush, flush_stub, tombstone};
 

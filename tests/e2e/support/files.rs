@@ -63,9 +63,14 @@ impl Files {
         found
     }
 
+    /// The files of all D1 databases.
+    pub fn d1_paths(&self) -> Vec<PathBuf> {
+        self.databases("d1")
+    }
+
     /// The file of D1.
     pub fn d1_path(&self) -> PathBuf {
-        let found = self.databases("d1");
+        let found = self.d1_paths();
         assert_eq!(found.len(), 1, "one database: {found:?}");
         found.into_iter().next().unwrap_or_default()
     }

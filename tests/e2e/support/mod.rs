@@ -1,6 +1,7 @@
 //! What the tests stand on: the server, a sink for its calls, a plain HTTP client, a reader of its files.
 
 pub mod chance;
+pub mod events;
 pub mod eventually;
 pub mod files;
 pub mod http;

@@ -17,6 +17,7 @@ pub struct Server {
     process: Option<Process>,
     vars: Value,
     limiters: Value,
+    databases: u16,
     state: PathBuf,
     own_state: Option<TempDir>,
     address: SocketAddr,
@@ -55,6 +56,16 @@ impl Server {
         Self::launch_with(state, Some(folder), vars, limiters.clone())
     }
 
+    /// With so many databases.
+    pub fn with_databases(databases: u16) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut server = Self::stopped(folder.path().to_owned(), default_vars(), json!({}));
+        server.own_state = Some(folder);
+        server.databases = databases;
+        server.run();
+        server
+    }
+
     fn launch(state: PathBuf, own_state: Option<TempDir>, vars: Value) -> Self {
         Self::launch_with(state, own_state, vars, json!({}))
     }
@@ -65,17 +76,23 @@ impl Server {
         vars: Value,
         limiters: Value,
     ) -> Self {
-        let mut server = Self {
+        let mut server = Self::stopped(state, vars, limiters);
+        server.own_state = own_state;
+        server.run();
+        server
+    }
+
+    fn stopped(state: PathBuf, vars: Value, limiters: Value) -> Self {
+        Self {
             process: None,
             vars,
             limiters,
+            databases: 1,
             state,
-            own_state,
+            own_state: None,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             cron: (SocketAddr::from(([127, 0, 0, 1], 0)), String::new()),
-        };
-        server.run();
-        server
+        }
     }
 
     /// Starts on the same data and, from the second time on, on the same port.
@@ -86,6 +103,7 @@ impl Server {
             .map_or_else(|_| root().join("build-lab"), PathBuf::from);
         let (port, vars) = (self.address.port().to_string(), self.vars.to_string());
         let limiters = self.limiters.to_string();
+        let databases = self.databases.to_string();
         let command = [
             text(&node),
             text(&script),
@@ -99,6 +117,8 @@ impl Server {
             &vars,
             "--limiters",
             &limiters,
+            "--databases",
+            &databases,
             "--verbose",
             "1",
         ];
@@ -132,6 +152,12 @@ impl Server {
     pub fn restart(&mut self) {
         self.kill9();
         self.run();
+    }
+
+    /// The same with another number of databases.
+    pub fn restart_with_databases(&mut self, databases: u16) {
+        self.databases = databases;
+        self.restart();
     }
 
     pub fn address(&self) -> SocketAddr {
