@@ -4,11 +4,12 @@ use crate::sql::{Bound, database};
 use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
 use futures::stream::LocalBoxStream;
-use onceward::config::Builder;
+use onceward::config::{Builder, Endpoints};
 use onceward::function::{FetchError, Function, OutRequest, OutResponse};
 use onceward::http::object_call::{Call, Reply};
 use onceward::runtime::{
-    App, Body, BodyFault, Broken, Continuation, Edge, Exchange, Later, Level, Platform, Rows, serve,
+    App, Body, BodyFault, Broken, Continuation, Edge, Exchange, Later, Level, Platform, Rows,
+    Tally, serve,
 };
 use onceward::store::d1::Statement;
 use onceward::types::{Answer, Database, Policy, Token};
@@ -29,6 +30,7 @@ pub struct Databases {
     /// Statements so far.
     pub asked: Cell<usize>,
     pub lines: RefCell<Vec<String>>,
+    tally: Tally,
 }
 
 /// Shared by the test and the edge.
@@ -42,6 +44,7 @@ impl World {
             stalls: Cell::new(None),
             asked: Cell::new(0),
             lines: RefCell::default(),
+            tally: Tally::default(),
         }))
     }
 
@@ -129,6 +132,16 @@ impl Platform for World {
     fn sleep(&self, _ms: u64) -> Later<()> {
         Box::pin(async {})
     }
+
+    fn endpoints(&self) -> Rc<Endpoints> {
+        Rc::default()
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.0.tally
+    }
+
+    fn point(&self, _texts: &[&str], _numbers: &[f64]) {}
 
     fn databases(&self) -> u16 {
         u16::try_from(self.0.all.len()).expect("few")
