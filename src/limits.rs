@@ -221,6 +221,10 @@ pub const TOOK_MS: [u64; 15] = [
 ];
 /// Databases that rows are spread over: each is a binding, and is asked for every page of the list.
 pub const MAX_DATABASES: u16 = 32;
+/// Tasks that an operation on many takes at most, unless it says otherwise.
+pub const BULK_TASKS: u64 = 1_000;
+/// The most that it can say: beyond this its own journal would grow too long.
+pub const MAX_BULK_TASKS: u64 = 1_000_000;
 /// Rows of one page of the task list.
 pub const LIST_PAGE: u32 = 50;
 /// Largest page that can be asked for.

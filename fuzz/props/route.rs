@@ -1,6 +1,7 @@
 //! Routes and queries: `METHOD TARGET`.
 
 use super::input::{is_whole, text};
+use onceward::http::bulk::Operation;
 use onceward::http::gateway;
 use onceward::http::policy;
 use onceward::http::query::parameters;
@@ -72,7 +73,11 @@ fn address(route: &Route) -> Option<String> {
         Route::Hook { source } => format!("/hooks/{source}"),
         Route::Call { name } => format!("/v1/functions/{name}"),
         Route::Proxy { name, tail } => format!("/proxy/{name}{tail}"),
-        Route::ListTasks => "/v1/tasks".into(),
+        Route::Bulk {
+            operation: Operation::Forget,
+        }
+        | Route::ListTasks => "/v1/tasks".into(),
+        Route::Bulk { operation } => format!("/v1/tasks/{}", operation.as_str()),
         Route::ShowTask { id } | Route::ForgetTask { id } => format!("/v1/tasks/{id}"),
         Route::TaskEvents { id } => format!("/v1/tasks/{id}/events"),
         Route::Events => "/v1/events".into(),

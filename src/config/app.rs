@@ -134,6 +134,13 @@ impl<F: Named> Builder<F> {
         self
     }
 
+    /// Adds a function of this crate's own: no address and no source has it.
+    #[must_use]
+    pub fn own(mut self, function: F) -> Self {
+        self.own.push(function);
+        self
+    }
+
     /// Checks everything.
     ///
     /// # Errors

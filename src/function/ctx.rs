@@ -1,10 +1,12 @@
 //! The context of a run: the author's whole world.
 
+use super::bulk::BulkPage;
 use super::engine::of_step;
 use super::fetch::{FetchStep, Fetched, Plain, deliver};
 use super::host::{Host, OutRequest};
 use super::run::{Busy, Run};
 use super::step::Step;
+use crate::http::bulk::Report;
 use crate::limits;
 use crate::types::{Failure, StepId, TaskId, Trace};
 use std::future::Future;
@@ -205,6 +207,10 @@ impl StepScope {
     /// The task.
     pub fn task_id(&self) -> TaskId {
         self.task_id
+    }
+
+    pub(super) async fn bulk(&self, page: BulkPage) -> Result<Report, Failure> {
+        self.host.bulk(page).await
     }
 
     pub(super) async fn is_disabled(&self, endpoint: &str) -> bool {

@@ -1,6 +1,7 @@
 //! What a slice needs of the outside: its object, a clock, the network. The edge implements it on the
 //! platform, tests on a virtual clock.
 
+use super::bulk::BulkPage;
 use crate::protocol::{Finish, Outcome, Parent, Record, Reply, Suspend};
 use crate::types::{About, Answer, Failure, Headers, Input, TaskId, TaskKey, Token};
 use futures::future::LocalBoxFuture;
@@ -123,6 +124,11 @@ pub trait Host {
     /// The token of the `n`th one-time address of a signal, the same whenever it is asked for;
     /// `None` where the deployment has no secret to make one from.
     fn signal_token(&self, name: &str, n: u32) -> Option<String>;
+    /// Carries an operation out for some tasks.
+    fn bulk(
+        &self,
+        page: BulkPage,
+    ) -> LocalBoxFuture<'static, Result<crate::http::bulk::Report, Failure>>;
     /// Whether an endpoint of notifications wants no more.
     fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool>;
     /// Remembers that an endpoint of notifications wants no more.

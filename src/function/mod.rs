@@ -16,6 +16,7 @@
 //! assert_eq!(function.name(), "greet");
 //! ```
 
+pub mod bulk;
 mod child;
 mod ctx;
 mod driver;

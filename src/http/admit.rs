@@ -203,7 +203,10 @@ pub(super) fn body_fits(bytes: usize) -> Result<(), Problem> {
 }
 
 /// The key in the fields alone.
-pub(super) fn key_of(rules: &[KeyRule], headers: &Headers) -> Result<String, Problem> {
+///
+/// # Errors
+/// 400 `key_missing` or `key_malformed`.
+pub fn key_of(rules: &[KeyRule], headers: &Headers) -> Result<String, Problem> {
     let document = Document::new(None, b"");
     let from = KeySource {
         headers,

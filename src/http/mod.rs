@@ -34,6 +34,7 @@ pub mod admit;
 pub mod answer;
 pub mod auth;
 pub mod body;
+pub mod bulk;
 pub mod code;
 pub mod document;
 pub mod explain;

@@ -4,6 +4,7 @@
 //! spelling of an address passes a check that the first one would not.
 
 use super::auth::Scope;
+use super::bulk::Operation;
 use super::code::Code;
 use super::gateway::check_tail;
 use super::policy::GATEWAY;
@@ -58,6 +59,11 @@ pub enum Route {
     TaskEvents {
         /// Its id.
         id: TaskId,
+    },
+    /// An operation on all tasks that match.
+    Bulk {
+        /// What is done to each.
+        operation: Operation,
     },
     /// The records of a task.
     ShowJournal {
@@ -178,6 +184,10 @@ pub const ROUTES: &[Entry] = &[
     entry("*", "/proxy/{name}", Access::Token(Scope::Invoke), |[name, _]| proxied(name, String::new())),
     entry("*", "/proxy/{name}/{path*}", Access::Token(Scope::Invoke), |[name, path]| proxied(name, format!("/{path}"))),
     entry("GET", "/v1/tasks", Access::Token(Scope::Read), |_| Ok(Route::ListTasks)),
+    entry("DELETE", "/v1/tasks", Access::Token(Scope::Operate), |_| Ok(Route::Bulk { operation: Operation::Forget })),
+    entry("POST", "/v1/tasks/cancel", Access::Token(Scope::Operate), |_| Ok(Route::Bulk { operation: Operation::Cancel })),
+    entry("POST", "/v1/tasks/retry", Access::Token(Scope::Operate), |_| Ok(Route::Bulk { operation: Operation::Retry })),
+    entry("POST", "/v1/tasks/undo", Access::Token(Scope::Operate), |_| Ok(Route::Bulk { operation: Operation::Undo })),
     entry("GET", "/v1/tasks/{id}", Access::Token(Scope::Read), |[id, _]| Ok(Route::ShowTask { id: task(id)? })),
     entry("DELETE", "/v1/tasks/{id}", Access::Token(Scope::Operate), |[id, _]| Ok(Route::ForgetTask { id: task(id)? })),
     entry("GET", "/v1/tasks/{id}/journal", Access::Token(Scope::Read), |[id, _]| Ok(Route::ShowJournal { id: task(id)? })),
@@ -217,19 +227,19 @@ pub const ROUTES: &[Entry] = &[
 /// assert_eq!(route("POST", "/hooks/github/").unwrap_err().to_answer().status, 404);
 /// ```
 pub fn route(method: &str, path: &str) -> Result<Route, Problem> {
-    let here = || {
-        ROUTES
-            .iter()
-            .filter_map(|entry| segments(entry.pattern, path).map(|names| (entry, names)))
-    };
+    let fits = |entry: &'static Entry| Some((entry, (entry.build)(segments(entry.pattern, path)?)));
+    let fitting: Vec<_> = ROUTES.iter().filter_map(fits).collect();
     // Whether the address exists comes first: 405 would say that it does.
-    let (first, names) = here().next().ok_or_else(not_found)?;
-    (first.build)(names)?;
-    let wanted = if method == "HEAD" { "GET" } else { method };
-    if let Some((entry, names)) = here().find(|(entry, _)| [wanted, "*"].contains(&entry.method)) {
-        return (entry.build)(names);
-    }
+    let Some((first, _)) = fitting.iter().find(|(_, built)| built.is_ok()) else {
+        let first = fitting.into_iter().next().ok_or_else(not_found)?;
+        return first.1;
+    };
     let internal = first.access == Access::Ticket;
+    let here = || fitting.iter().filter(|(_, built)| built.is_ok());
+    let wanted = if method == "HEAD" { "GET" } else { method };
+    if let Some((_, built)) = here().find(|(entry, _)| [wanted, "*"].contains(&entry.method)) {
+        return built.clone();
+    }
     let mut allow: Vec<&str> = Vec::new();
     for (entry, _) in here() {
         allow.push(entry.method);

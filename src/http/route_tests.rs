@@ -80,6 +80,10 @@ fn pages() -> Vec<(&'static str, &'static str, Route)> {
     ]
 }
 
+fn many(operation: Operation) -> Route {
+    Route::Bulk { operation }
+}
+
 #[test]
 fn every_entry_is_reached() {
     let want = [
@@ -108,6 +112,10 @@ fn every_entry_is_reached() {
         ("*", "/proxy/order-sync_2", proxy("")),
         ("*", "/proxy/order-sync_2/charges//1", proxy("/charges//1")),
         ("GET", "/v1/tasks", Route::ListTasks),
+        ("DELETE", "/v1/tasks", many(Operation::Forget)),
+        ("POST", "/v1/tasks/cancel", many(Operation::Cancel)),
+        ("POST", "/v1/tasks/retry", many(Operation::Retry)),
+        ("POST", "/v1/tasks/undo", many(Operation::Undo)),
         (
             "GET",
             &format!("/v1/tasks/{}", id()),
@@ -196,11 +204,11 @@ fn only_hooks_health_and_pages_are_open() {
             "/v1/functions/{name}" | "/proxy/{name}" | "/proxy/{name}/{path*}" => {
                 Access::Token(Scope::Invoke)
             }
-            "/v1/tasks" | "/v1/tasks/{id}/journal" | "/v1/tasks/{id}/events" | "/v1/events" => {
+            "/v1/tasks/{id}/journal" | "/v1/tasks/{id}/events" | "/v1/events" => {
                 Access::Token(Scope::Read)
             }
             "/v1/tasks/{id}/signals/{name}" => Access::TokenOrOneTime(Scope::Operate),
-            "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
+            "/v1/tasks" | "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
             _ => Access::Token(Scope::Operate),
         };
         assert_eq!(entry.access, want, "{entry:?}");
@@ -222,7 +230,8 @@ fn every_other_method_is_405_with_allow() {
     let cases = [
         ("/hooks/github", "POST, OPTIONS"),
         ("/v1/functions/a", "POST, OPTIONS"),
-        ("/v1/tasks", "GET, HEAD, OPTIONS"),
+        ("/v1/tasks", "GET, HEAD, DELETE, OPTIONS"),
+        ("/v1/tasks/cancel", "POST, OPTIONS"),
         ("/v1/events", "GET, HEAD, OPTIONS"),
         ("/healthz", "GET, HEAD, OPTIONS"),
         ("/errors/key_reused", "GET, HEAD, OPTIONS"),

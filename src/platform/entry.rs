@@ -3,6 +3,7 @@
 use super::{App, GATEWAYS, NOTIFY, SOURCES, scheduled_tick, serve, variable};
 use crate::config::{Builder, ConfigProblem, Source};
 use crate::function::Function;
+use crate::function::bulk::bulk;
 use crate::functions;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -22,6 +23,7 @@ fn configuration(env: &Env) -> std::result::Result<App, Vec<ConfigProblem>> {
         .source(Source::generic("inbox").runs("inbox"))
         .declared(variable(env, SOURCES).as_ref())
         .declared_gateways(variable(env, GATEWAYS).as_ref())
+        .own(bulk())
         .notified(variable(env, NOTIFY).as_ref());
     #[cfg(feature = "lab")]
     let builder = super::lab::sources()

@@ -2,13 +2,16 @@
 
 use super::Functions;
 use super::ask::{self, NoReply};
+use super::bulk;
 use super::children;
 use super::notices;
 use super::ports::Edge;
 use super::serve::TOKEN;
+use crate::function::bulk::BulkPage;
 use crate::function::{
     CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse,
 };
+use crate::http::bulk::Report;
 use crate::http::headers;
 use crate::http::object_call::{Ask, Call, Reply as ObjectReply, Told};
 use crate::http::seal;
@@ -160,6 +163,10 @@ impl Host for EdgeHost {
     fn signal_token(&self, name: &str, n: u32) -> Option<String> {
         let secret = self.edge.secret(TOKEN)?;
         seal::signal_token(&secret, self.task_id, name, n)
+    }
+
+    fn bulk(&self, page: BulkPage) -> LocalBoxFuture<'static, Result<Report, Failure>> {
+        Box::pin(bulk::page(self.edge.clone(), self.task_id, page))
     }
 
     fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool> {

@@ -22,6 +22,7 @@
 mod api;
 mod ask;
 mod batch;
+mod bulk;
 mod children;
 mod cron;
 mod debts;

@@ -1,7 +1,7 @@
 //! Every request: its route, its checks in order, its answer.
 
 use super::ports::{Edge, Level};
-use super::{App, api, explain, gateway, ingress, list, steer, watch};
+use super::{App, api, bulk, explain, gateway, ingress, list, steer, watch};
 use crate::config::ConfigProblem;
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::admit;
@@ -191,6 +191,10 @@ async fn answer(
             .ok_or_else(|| Problem::new(Code::NotFound, "No source or function has this name.")),
         Route::Signal { id, name } => steer::signal(edge, exchange, body, id, &name).await,
         Route::ListTasks => list::list(edge, exchange, None).await,
+        Route::Bulk { operation } => {
+            let caller = tokens(edge).check(&exchange.headers, Scope::Operate)?;
+            bulk::operate(edge, exchange, app, operation, &caller).await
+        }
         Route::ShowTask { id } => api::show(edge, exchange, id).await,
         Route::ForgetTask { id } => api::forget(edge, id).await,
         Route::ShowJournal { id } => api::journal(edge, exchange, id).await,
@@ -220,6 +224,7 @@ fn scope(route: &Route) -> Option<Scope> {
         | Route::Events
         | Route::TaskEvents { .. } => Some(Scope::Read),
         Route::ForgetTask { .. }
+        | Route::Bulk { .. }
         | Route::CancelTask { .. }
         | Route::RetryTask { .. }
         | Route::Explain { .. }

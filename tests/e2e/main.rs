@@ -10,6 +10,7 @@ mod support;
 
 mod auth;
 mod bodies;
+mod bulk;
 mod cancel;
 mod cases;
 mod children;
@@ -37,6 +38,7 @@ mod long_steps;
 mod lost_alarms;
 mod manners;
 mod message_faults;
+mod notifications;
 mod on_unknown;
 mod packs;
 mod packs_more;

@@ -116,6 +116,7 @@ fn declared(route: &Route) -> Declared {
             &[204],
             &[Code::Unauthorized, Code::TaskNotFound, Code::TaskInProgress],
         ),
+        Route::Bulk { .. } => of(&[200, 202], STEERED),
         Route::Signal { .. } => of(&[202], SIGNALLED),
         Route::CancelTask { .. } | Route::RetryTask { .. } | Route::UndoTask { .. } => {
             of(&[200, 202], STEERED)

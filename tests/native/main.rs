@@ -6,6 +6,7 @@ mod author_faults;
 mod author_steps;
 mod author_waits;
 mod bench;
+mod bulk;
 mod conformance;
 mod crashes;
 mod driver;

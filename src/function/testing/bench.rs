@@ -6,6 +6,7 @@ use super::debts;
 use super::host::TestHost;
 use super::world::{Start, World};
 use crate::function::{Function, InputProblem, Slice, SliceEnd, run_slice};
+use crate::http::bulk::Report;
 use crate::protocol::{Begin, Claim, Claimed, Event, Reply};
 use crate::store::journal::Purpose;
 use crate::types::{About, Input, TaskId};
@@ -107,6 +108,18 @@ impl Bench {
     pub fn secret(self, name: &str, value: &str) -> Self {
         let (name, value) = (name.to_owned(), value.to_owned());
         self.world.secrets.borrow_mut().insert(name, value);
+        self
+    }
+
+    /// What comes of the pages of an operation on many tasks, each behind the one before.
+    #[must_use]
+    pub fn reports(self, reports: impl IntoIterator<Item = Report>) -> Self {
+        let mut after = None;
+        for report in reports {
+            let next = report.next_cursor.clone();
+            self.world.reports.borrow_mut().insert(after, report);
+            after = next;
+        }
         self
     }
 

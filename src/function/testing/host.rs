@@ -2,9 +2,11 @@
 
 use super::action::{Action, Fault, Reaction};
 use super::world::World;
+use crate::function::bulk::BulkPage;
 use crate::function::{
     CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse, outcome_of,
 };
+use crate::http::bulk::Report;
 use crate::http::headers;
 use crate::protocol::{Begin, Event, Finish, Record, Reply, Standing, Suspend};
 use crate::types::{Answer, Failure, TaskId, Token};
@@ -218,6 +220,13 @@ impl Host for TestHost {
 
     fn signal_token(&self, name: &str, n: u32) -> Option<String> {
         Some(format!("{name}-{n}"))
+    }
+
+    fn bulk(&self, page: BulkPage) -> LocalBoxFuture<'static, Result<Report, Failure>> {
+        let report = self.world.reports.borrow().get(&page.after).cloned();
+        self.world.pages.borrow_mut().push(page);
+        let none = || Failure::terminal("list_unavailable", "no report was given of this page");
+        Box::pin(std::future::ready(report.ok_or_else(none)))
     }
 
     fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool> {

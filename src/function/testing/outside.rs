@@ -5,6 +5,7 @@ use super::address::Address;
 use super::bench::Bench;
 use super::object::Object;
 use crate::function::SliceEnd;
+use crate::function::bulk::BulkPage;
 use crate::protocol::{Cursor, Event, Outcome, Reply, Retry, Signal, StepRecord, Task};
 use crate::store::journal::Purpose;
 use crate::types::{Answer, TaskId};
@@ -131,6 +132,11 @@ impl Bench {
         let objects = self.world.objects.borrow();
         let object = objects.get(&self.id(of));
         object.map(Object::cells).unwrap_or_default()
+    }
+
+    /// The pages of operations on many tasks that were asked for.
+    pub fn pages(&self) -> Vec<BulkPage> {
+        self.world.pages.borrow().clone()
     }
 
     /// Every request that reached the outside, in order.

@@ -3,7 +3,9 @@
 use super::action::{Action, Fault, Point, Reaction, Sent, Taken};
 use super::clock::Clock;
 use super::object::{After, Object};
+use crate::function::bulk::BulkPage;
 use crate::function::{Function, OutRequest};
+use crate::http::bulk::Report;
 use crate::protocol::{
     Claimed, Debt, Event, Fresh, Moment, Reply, Standing, State, Task, WaitFor, Waiting,
 };
@@ -40,6 +42,9 @@ pub(super) struct World {
     pub(super) starts: RefCell<Vec<Start>>,
     /// Secrets of the deployment, by name.
     pub(super) secrets: RefCell<BTreeMap<String, String>>,
+    /// What comes of the pages of an operation on many tasks, and which were asked for.
+    pub(super) reports: RefCell<BTreeMap<Option<String>, Report>>,
+    pub(super) pages: RefCell<Vec<BulkPage>>,
     /// Endpoints of notifications that want no more.
     pub(super) disabled: RefCell<BTreeSet<String>>,
     drawn: Cell<u64>,
@@ -61,6 +66,8 @@ impl World {
             losing: Cell::new(0),
             starts: RefCell::default(),
             secrets: RefCell::default(),
+            reports: RefCell::default(),
+            pages: RefCell::default(),
             disabled: RefCell::default(),
             drawn: Cell::new(0),
             broken: RefCell::default(),

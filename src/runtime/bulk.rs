@@ -1,0 +1,271 @@
+//! Operations on all tasks that match a filter: tried at once, carried out by a task of our own.
+
+use super::App;
+use super::ask::{self, NoReply};
+use super::list;
+use super::ports::{Edge, Level};
+use super::serve::Exchange;
+use crate::function::bulk::{BULK, BulkPage};
+use crate::http::admit;
+use crate::http::auth::Caller;
+use crate::http::bulk::{Operation, Order, Report, Wish, tried};
+use crate::http::code::Code;
+use crate::http::document::TaskDocument;
+use crate::http::filter::{self, Filter};
+use crate::http::object_call::{Ask, Call, Told};
+use crate::http::problem::Problem;
+use crate::http::reused;
+use crate::http::steer;
+use crate::limits;
+use crate::protocol::{Begin, Retry};
+use crate::store::rows::Cursor;
+use crate::types::{About, Answer, Failure, Headers, Input, TaskId, TaskKey, TaskKind};
+use crate::webhook::{KeyRule, single};
+use futures::StreamExt as _;
+use futures::stream;
+use serde_json::json;
+
+/// How long an object is asked, in milliseconds.
+const PATIENCE_MS: u64 = 5_000;
+/// Tasks that are steered at a time: the platform gives six connections.
+const AT_A_TIME: usize = 5;
+/// Pages that a dry run counts.
+const DRY_PAGES: u32 = 10;
+/// Tasks that it shows.
+const SAMPLE: usize = 5;
+
+/// An operation on many tasks: a dry run, unless it is said not to be one.
+pub(super) async fn operate(
+    edge: &Edge,
+    exchange: &Exchange,
+    app: &App,
+    operation: Operation,
+    caller: &Caller,
+) -> Result<Answer, Problem> {
+    let mut wish = Wish::read(operation, &exchange.target)?;
+    let tenant = Some(caller.tenant.as_str()).filter(|tenant| !tenant.is_empty());
+    list::confine(&mut wish.filter, tenant)?;
+    let now_ms = edge.now_ms();
+    wish.filter.created_before_ms = Some(
+        wish.filter
+            .created_before_ms
+            .map_or(now_ms, |at| at.min(now_ms)),
+    );
+    if wish.dry_run {
+        return dry_run(edge, &wish).await;
+    }
+    let query = match tenant {
+        Some(tenant) if !wish.query.contains("tenant=") => {
+            format!("{}&tenant={tenant}", wish.query)
+        }
+        _ => wish.query.clone(),
+    };
+    let order = Order {
+        operation,
+        query,
+        before_ms: wish.filter.created_before_ms.unwrap_or(now_ms),
+        most: wish.most,
+        by: caller.name.clone(),
+    };
+    begin(edge, exchange, app, &order).await
+}
+
+async fn dry_run(edge: &Edge, wish: &Wish) -> Result<Answer, Problem> {
+    let (mut matched, mut before, mut sample) = (0, None, Vec::new());
+    for _ in 0..DRY_PAGES {
+        let page = list::page(edge, &wish.filter, before, limits::LIST_PAGE_MAX).await?;
+        let meant = page
+            .tasks
+            .iter()
+            .filter(|task| is_meant(wish.operation, task));
+        for task in meant {
+            matched += 1;
+            if sample.len() < SAMPLE {
+                sample.push(serde_json::to_value(task).unwrap_or_default());
+            }
+        }
+        before = page.next;
+        if before.is_none() || matched >= wish.most {
+            break;
+        }
+    }
+    let complete = before.is_none() || matched >= wish.most;
+    Ok(tried(wish, matched.min(wish.most), complete, &sample))
+}
+
+/// Whether it is worth asking: in its state, and none of our own that carry out such operations.
+fn is_meant(operation: Operation, task: &TaskDocument) -> bool {
+    operation.takes(task.state) && task.function != BULK
+}
+
+/// Begins the task that carries it out. With an `Idempotency-Key`, the same request begins it once.
+async fn begin(
+    edge: &Edge,
+    exchange: &Exchange,
+    app: &App,
+    order: &Order,
+) -> Result<Answer, Problem> {
+    let key = match single(&exchange.headers, "idempotency-key") {
+        Ok(None) => edge.token().as_str().to_owned(),
+        _ => admit::key_of(&[KeyRule::IdempotencyKey], &exchange.headers)?,
+    };
+    let key = TaskKey::new(TaskKind::Function, BULK, "", &key);
+    let function = app.function(BULK).ok_or_else(|| {
+        Problem::new(
+            Code::NotFound,
+            "This deployment has no operations on many tasks.",
+        )
+    })?;
+    let headers: Headers = std::iter::once(("content-type", "application/json")).collect();
+    let print = format!(
+        "{} {} {}",
+        order.operation.as_str(),
+        order.query,
+        order.most
+    );
+    let id = key.task_id();
+    let ask = Ask::Begin {
+        begin: Box::new(Begin {
+            op: edge.token(),
+            key,
+            function: BULK.to_owned(),
+            policy: function.policy().clone(),
+            fingerprint: Some(print),
+            parts: Vec::new(),
+            input: Input {
+                headers: headers.clone(),
+                // An order holds texts and numbers only.
+                body: serde_json::to_vec(order).unwrap_or_default(),
+            },
+            claims: false,
+            hop: 0,
+            parent: None,
+            lineage: Vec::new(),
+            about: About::default(),
+        }),
+        input_headers: headers,
+        wait_ms: 0,
+    };
+    let told = asked(edge, id, ask)
+        .await
+        .map_err(|error| unavailable(edge, id, &error))?;
+    match told {
+        Told::Stands(standing) => {
+            let task = TaskDocument::of(&standing.summary);
+            let mut answer = task.to_answer(202);
+            answer.headers.push("location", task.location());
+            answer.headers.push("retry-after", "1");
+            Ok(answer)
+        }
+        Told::KeyReused => Err(reused::key_reused(id, &[])),
+        other => Err(unavailable(edge, id, other.name())),
+    }
+}
+
+fn unavailable(edge: &Edge, id: TaskId, why: &str) -> Problem {
+    edge.log(
+        Level::Error,
+        "object",
+        json!({"task_id": id.to_string(), "error": why}),
+    );
+    Problem::new(Code::Unavailable, "The task's object did not answer.").task(id)
+}
+
+async fn asked(edge: &Edge, id: TaskId, ask: Ask) -> Result<Told, String> {
+    let call = Call { task_id: id, ask };
+    match ask::ask(edge, &call, edge.now_ms() + PATIENCE_MS).await {
+        Ok(reply) => match reply.told {
+            Told::Unavailable(why) => Err(why),
+            told => Ok(told),
+        },
+        Err(NoReply::Overloaded) => Err("the object is overloaded".to_owned()),
+        Err(NoReply::Unreachable(why)) => Err(why),
+    }
+}
+
+/// Carries an operation out for the next tasks. Done once more it does no harm: each operation has an id that
+/// follows from the task that carries it out.
+pub(super) async fn page(edge: Edge, own: TaskId, page: BulkPage) -> Result<Report, Failure> {
+    let order = &page.order;
+    let fault = |why: String| Failure::terminal("order_invalid", why);
+    let mut filter: Filter = filter::read(&format!("?{}", order.query))
+        .map_err(|problem| fault(problem.detail.clone()))?;
+    filter.created_before_ms = Some(
+        filter
+            .created_before_ms
+            .map_or(order.before_ms, |at| at.min(order.before_ms)),
+    );
+    let after = match &page.after {
+        None => None,
+        Some(word) => {
+            Some(Cursor::read(word).ok_or_else(|| fault(format!("{word:?} is no cursor")))?)
+        }
+    };
+    let most = u32::try_from(page.most).unwrap_or(limits::LIST_PAGE_MAX);
+    let found = list::page(&edge, &filter, after, most.min(limits::LIST_PAGE_MAX)).await;
+    let found = found.map_err(|problem| Failure::retryable("list_unavailable", problem.detail))?;
+    let mut report = Report {
+        next_cursor: found.next.map(Cursor::word),
+        ..Report::default()
+    };
+    let meant = found
+        .tasks
+        .into_iter()
+        .filter(|task| is_meant(order.operation, task));
+    let each = meant.map(|task| one(&edge, own, order.operation, task.task_id));
+    let mut outcomes = stream::iter(each).buffer_unordered(AT_A_TIME);
+    while let Some(outcome) = outcomes.next().await {
+        report.matched += 1;
+        match outcome? {
+            None => report.done += 1,
+            Some(code) => *report.refused.entry(code.to_owned()).or_default() += 1,
+        }
+    }
+    Ok(report)
+}
+
+/// Steers one task: nothing if it is done, or the code of why it is not.
+async fn one(
+    edge: &Edge,
+    own: TaskId,
+    operation: Operation,
+    id: TaskId,
+) -> Result<Option<&'static str>, Failure> {
+    let op = format!("{}:bulk:{own}", operation.as_str());
+    let ask = match operation {
+        Operation::Cancel => Ask::Cancel { op },
+        Operation::Undo => Ask::Undo { op },
+        Operation::Forget => Ask::Delete,
+        Operation::Retry => Ask::Retry {
+            retry: Box::new(Retry {
+                op,
+                ..Retry::default()
+            }),
+            has_input: false,
+        },
+    };
+    let told = asked(edge, id, ask).await;
+    let told =
+        told.map_err(|why| Failure::retryable("object_unreachable", format!("task {id}: {why}")))?;
+    Ok(refusal(operation, &told, id))
+}
+
+fn refusal(operation: Operation, told: &Told, id: TaskId) -> Option<&'static str> {
+    let steered = match operation {
+        Operation::Cancel => steer::Operation::Cancel,
+        Operation::Undo => steer::Operation::Undo,
+        Operation::Retry => steer::Operation::Retry,
+        Operation::Forget => {
+            return match told {
+                // Somebody else was faster, or this is the second time.
+                Told::Done | Told::NotFound => None,
+                _ => Some(Code::TaskInProgress.as_str()),
+            };
+        }
+    };
+    match steer::answer(steered, told, id) {
+        Some(Ok(_)) => None,
+        Some(Err(problem)) => Some(problem.code.as_str()),
+        None => Some(Code::Unavailable.as_str()),
+    }
+}
