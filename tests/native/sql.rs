@@ -72,7 +72,7 @@ fn apply(db: &Connection, statements: &[Statement]) -> Version {
     .expect("read back")
 }
 
-fn begun(key: &str, at_ms: u64) -> Task {
+pub fn begun(key: &str, at_ms: u64) -> Task {
     begun_by(key, true, at_ms)
 }
 
@@ -128,7 +128,7 @@ fn finished(task: Task, verdict: Verdict, at_ms: u64) -> Task {
 }
 
 /// A task whose slice has handed it on, to wait for these.
-fn waiting(key: &str, waits: Vec<WaitFor>, mismatch: Option<Mismatch>) -> Task {
+pub fn waiting(key: &str, waits: Vec<WaitFor>, mismatch: Option<Mismatch>) -> Task {
     let task = begun(key, NOW);
     let wait = |what| Wait {
         id: StepId::new("", "w", 0),
@@ -170,7 +170,7 @@ fn undoing(key: &str, undoable: bool) -> Task {
     moved(succeeded(key, NOW), undo, &moment).0
 }
 
-fn succeeded(key: &str, at_ms: u64) -> Task {
+pub fn succeeded(key: &str, at_ms: u64) -> Task {
     let answer = Answer::json(201, &serde_json::json!({"id": 616_581_622_363_398_142_u64}));
     finished(begun(key, at_ms), Verdict::Succeeded(answer), at_ms + 5)
 }
