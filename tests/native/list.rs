@@ -19,26 +19,26 @@ const STATES: [&str; 7] = [
 
 /// A row, as far as filters look at it.
 #[derive(Clone, Debug)]
-struct Row {
-    id: String,
-    state: String,
-    is_source: bool,
-    name: String,
-    tenant: String,
-    key: String,
-    function: String,
-    created_ms: u64,
-    updated_ms: u64,
-    expired: bool,
-    error: Option<String>,
-    labels: Vec<(String, String)>,
-    trace: Option<String>,
-    resumable: bool,
-    undone: Option<String>,
+pub struct Row {
+    pub id: String,
+    pub state: String,
+    pub is_source: bool,
+    pub name: String,
+    pub tenant: String,
+    pub key: String,
+    pub function: String,
+    pub created_ms: u64,
+    pub updated_ms: u64,
+    pub expired: bool,
+    pub error: Option<String>,
+    pub labels: Vec<(String, String)>,
+    pub trace: Option<String>,
+    pub resumable: bool,
+    pub undone: Option<String>,
 }
 
 impl Row {
-    fn plain(key: &str, created_ms: u64) -> Self {
+    pub fn plain(key: &str, created_ms: u64) -> Self {
         Self {
             id: TaskKey::new(TaskKind::Source, "a", "", key)
                 .task_id()
@@ -60,14 +60,14 @@ impl Row {
         }
     }
 
-    fn insert(&self, db: &Connection) {
+    pub fn insert(&self, db: &Connection) {
         let labels: serde_json::Map<String, Value> = self
             .labels
             .iter()
             .map(|(name, value)| (name.clone(), json!(value)))
             .collect();
         let labels = (!labels.is_empty()).then(|| Value::Object(labels).to_string());
-        let expires = if self.expired { NOW } else { NOW + 1 };
+        let expires = if self.expired { NOW } else { NOW + 3_600_000 };
         let sql = "INSERT INTO tasks (task_id, epoch, n, generation, state, kind, name, tenant, key, function,
             created_ms, updated_ms, expires_ms, due_ms, error_code, labels, trace_id, resumable, undone)
             VALUES (?1, 1, 2, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 5, ?11, ?12, ?13, ?14, ?15)";

@@ -1,4 +1,5 @@
-//! A platform that has databases and nothing else: the list is asked for over HTTP, and read from real `SQLite`.
+//! A platform that has databases, a clock that moves when somebody sleeps, and one task: the list is asked for over
+//! HTTP, and read from real `SQLite`.
 
 use crate::sql::{Bound, database};
 use futures::FutureExt as _;
@@ -6,7 +7,8 @@ use futures::future::LocalBoxFuture;
 use futures::stream::LocalBoxStream;
 use onceward::config::{Builder, Endpoints};
 use onceward::function::{FetchError, Function, OutRequest, OutResponse};
-use onceward::http::object_call::{Call, Reply};
+use onceward::http::object_call::{Ask, Call, Reply, Told};
+use onceward::protocol::{Standing, Summary, Task};
 use onceward::runtime::{
     App, Body, BodyFault, Broken, Continuation, Edge, Exchange, Later, Level, Platform, Rows,
     Tally, serve,
@@ -31,6 +33,13 @@ pub struct Databases {
     pub asked: Cell<usize>,
     pub lines: RefCell<Vec<String>>,
     tally: Tally,
+    /// How long has been slept.
+    pub slept_ms: Rc<Cell<u64>>,
+    /// What an object has to say; `Err`: it can't be reached.
+    pub task: RefCell<Result<Option<Task>, ()>>,
+    /// Messages to it.
+    pub looks: Cell<usize>,
+    stream: RefCell<Option<LocalBoxStream<'static, Vec<u8>>>>,
 }
 
 /// Shared by the test and the edge.
@@ -45,21 +54,45 @@ impl World {
             asked: Cell::new(0),
             lines: RefCell::default(),
             tally: Tally::default(),
+            slept_ms: Rc::default(),
+            task: RefCell::new(Ok(None)),
+            looks: Cell::new(0),
+            stream: RefCell::default(),
         }))
     }
 
     /// The answer to a GET.
     pub fn get(&self, target: &str) -> Answer {
+        self.ask(target, &[])
+    }
+
+    /// The stream that a GET begins; it has to be read before the next one.
+    pub fn stream(
+        &self,
+        target: &str,
+        fields: &[(&str, &str)],
+    ) -> LocalBoxStream<'static, Vec<u8>> {
+        assert_eq!(self.ask(target, fields).status, 200);
+        self.0.stream.take().expect("a stream")
+    }
+
+    /// The answer to a GET with these fields.
+    pub fn ask(&self, target: &str, fields: &[(&str, &str)]) -> Answer {
         let edge: Edge = Rc::new(Self(Rc::clone(&self.0)));
         let exchange = Exchange {
             method: "GET".into(),
             path: target.split('?').next().unwrap_or_default().into(),
             target: target.into(),
-            headers: [("authorization", "Bearer t")].into_iter().collect(),
+            headers: fields
+                .iter()
+                .copied()
+                .chain([("authorization", "Bearer t")])
+                .collect(),
             inside: false,
-            started_ms: NOW,
+            started_ms: edge.now_ms(),
         };
-        let answer = serve(&edge, &exchange, &mut NoBody, &app()).now_or_never();
+        let mut body = NoBody(Rc::clone(&self.0));
+        let answer = serve(&edge, &exchange, &mut body, &app()).now_or_never();
         answer.expect("nothing here takes time")
     }
 
@@ -83,7 +116,7 @@ fn app() -> Result<App, Vec<onceward::config::ConfigProblem>> {
         .build()
 }
 
-struct NoBody;
+struct NoBody(Rc<Databases>);
 
 impl Body for NoBody {
     fn read(&mut self, _limit: usize) -> LocalBoxFuture<'_, Result<Vec<u8>, BodyFault>> {
@@ -94,8 +127,8 @@ impl Body for NoBody {
         unreachable!("nothing is sent on")
     }
 
-    fn stream(&mut self, _: LocalBoxStream<'static, Vec<u8>>) {
-        unreachable!("no streams here")
+    fn stream(&mut self, bytes: LocalBoxStream<'static, Vec<u8>>) {
+        self.0.stream.replace(Some(bytes));
     }
 }
 
@@ -126,11 +159,12 @@ fn rows(db: &Connection, statement: &Statement) -> Result<Rows, String> {
 
 impl Platform for World {
     fn now_ms(&self) -> u64 {
-        NOW
+        NOW + self.0.slept_ms.get()
     }
 
-    fn sleep(&self, _ms: u64) -> Later<()> {
-        Box::pin(async {})
+    fn sleep(&self, ms: u64) -> Later<()> {
+        let slept = Rc::clone(&self.0.slept_ms);
+        Box::pin(async move { slept.set(slept.get() + ms) })
     }
 
     fn endpoints(&self) -> Rc<Endpoints> {
@@ -177,8 +211,28 @@ impl Platform for World {
         0
     }
 
-    fn send(&self, _call: &Call) -> Later<Result<Reply, Broken>> {
-        unreachable!("no object is asked")
+    fn send(&self, call: &Call) -> Later<Result<Reply, Broken>> {
+        let Ask::Look { wait_ms } = call.ask else {
+            unreachable!("{call:?}")
+        };
+        self.0.looks.set(self.0.looks.get() + 1);
+        let told = match &*self.0.task.borrow() {
+            Ok(Some(task)) => {
+                let summary = Summary::of(task);
+                // It waits for the end of a task that moves.
+                if summary.is_moving(self.now_ms()) {
+                    self.0.slept_ms.set(self.0.slept_ms.get() + wait_ms);
+                }
+                Told::Stands(Box::new(Standing {
+                    summary,
+                    answer: None,
+                    began: false,
+                }))
+            }
+            Ok(None) => Told::NotFound,
+            Err(()) => return Box::pin(async { Err(Broken::Overloaded) }),
+        };
+        Box::pin(async { Ok(Reply::of(told)) })
     }
 
     fn go_on(&self, _: Continuation) -> Later<Result<u16, String>> {

@@ -38,6 +38,7 @@ mod lab_run_undo;
 #[cfg(feature = "lab")]
 mod lab_run_waits;
 mod list;
+mod list_events;
 mod list_plans;
 mod list_world;
 mod notify;

@@ -128,7 +128,7 @@ pub fn finished(task: Task, verdict: Verdict, at_ms: u64) -> Task {
 }
 
 /// A task whose slice has handed it on, to wait for these.
-fn waiting(key: &str, waits: Vec<WaitFor>, mismatch: Option<Mismatch>) -> Task {
+pub fn waiting(key: &str, waits: Vec<WaitFor>, mismatch: Option<Mismatch>) -> Task {
     let task = begun(key, NOW);
     let wait = |what| Wait {
         id: StepId::new("", "w", 0),
