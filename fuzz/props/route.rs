@@ -73,6 +73,8 @@ fn address(route: &Route) -> Option<String> {
         Route::Call { name } => format!("/v1/functions/{name}"),
         Route::Proxy { name, tail } => format!("/proxy/{name}{tail}"),
         Route::ListTasks => "/v1/tasks".into(),
+        Route::Stats => "/v1/stats".into(),
+        Route::Metrics => "/metrics".into(),
         Route::ShowTask { id } | Route::ForgetTask { id } => format!("/v1/tasks/{id}"),
         Route::ShowJournal { id } => format!("/v1/tasks/{id}/journal"),
         Route::Signal { id, name } => format!("/v1/tasks/{id}/signals/{name}"),

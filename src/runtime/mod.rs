@@ -34,11 +34,14 @@ mod go_on;
 mod host;
 mod ingress;
 mod line;
+mod metrics;
 mod object;
 mod owner;
+mod poke;
 mod ports;
 mod serve;
 mod slice;
+mod stats;
 mod steer;
 mod told;
 

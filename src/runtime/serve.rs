@@ -1,7 +1,7 @@
 //! Every request: its route, its checks in order, its answer.
 
 use super::ports::{Edge, Level};
-use super::{App, api, explain, gateway, ingress, steer};
+use super::{App, api, explain, gateway, ingress, metrics, stats, steer};
 use crate::config::ConfigProblem;
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::admit;
@@ -190,6 +190,8 @@ async fn answer(
             .map(|policy| policy_page::of_route(&policy, &exchange.headers))
             .ok_or_else(|| Problem::new(Code::NotFound, "No source or function has this name.")),
         Route::Signal { id, name } => steer::signal(edge, exchange, body, id, &name).await,
+        Route::Stats => stats::stats(edge, exchange).await,
+        Route::Metrics => Ok(metrics::metrics(edge).await),
         Route::ListTasks => api::list(edge, exchange).await,
         Route::ShowTask { id } => api::show(edge, exchange, id).await,
         Route::ForgetTask { id } => api::forget(edge, id).await,
@@ -213,6 +215,7 @@ async fn answer(
 fn scope(route: &Route) -> Option<Scope> {
     match route {
         Route::ListTasks | Route::ShowTask { .. } | Route::ShowJournal { .. } => Some(Scope::Read),
+        Route::Stats | Route::Metrics => Some(Scope::Read),
         Route::ForgetTask { .. }
         | Route::CancelTask { .. }
         | Route::RetryTask { .. }

@@ -64,6 +64,8 @@ mod protocol_watch;
 mod protocol_words;
 mod protocol_world;
 mod sql;
+mod sql_jobs;
+mod sql_stats;
 mod store;
 mod webhook_packs;
 mod webhook_vectors;

@@ -9,12 +9,19 @@ pub const MIGRATIONS: &[&str] = &[
 ];
 
 mod clean;
+mod jobs;
 mod list;
+mod stats_read;
 mod task;
 
-pub use clean::{clean_checkpoints, clean_tasks, overdue};
+pub use clean::{
+    OPEN_STATES, OpenPage, Stretch, clean_audit, clean_checkpoints, clean_tasks, count_state,
+    due_by, open_tasks, overdue, stretch_end,
+};
+pub use jobs::{count, jobs, remember};
 pub use list::list;
-pub use task::{checkpoint, flush, flush_stub, tombstone};
+pub use stats_read::{StatsRange, fold_stats, stats, total_stats};
+pub use task::{checkpoint, flush, flush_stub, read_version, tombstone};
 
 /// A value to bind.
 #[derive(Clone, Debug, PartialEq, Eq)]
