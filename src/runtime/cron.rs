@@ -19,8 +19,13 @@ use std::future::Future;
 
 /// Databases that are asked at a time: the platform gives six connections.
 const DATABASES_AT_A_TIME: usize = 4;
-/// Objects that are asked at a time.
-const POKES_AT_A_TIME: usize = 5;
+/// Databases whose objects are asked at a time.
+const POKING_AT_A_TIME: usize = 3;
+
+/// Objects of one database that are asked at a time: six connections are shared.
+fn pokes_at_a_time(edge: &Edge) -> usize {
+    if edge.databases() == 1 { 5 } else { 2 }
+}
 
 /// One run of all jobs.
 pub async fn tick(edge: &Edge) {
@@ -34,7 +39,7 @@ pub async fn tick(edge: &Edge) {
         Book::open(edge, database)
     })
     .await;
-    // Objects are asked for one database at a time: five connections are enough for both.
+    // Those that have answered come first from here on.
     let books = rescue::rescue(edge, Job::Rescue.until_ms(started), opened).await;
     let books = sweep::sweep(edge, Job::Sweep.until_ms(started), books).await;
     let books = clean::clean(edge, Job::Clean.until_ms(started), books).await;

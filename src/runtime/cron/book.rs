@@ -3,7 +3,7 @@
 use super::super::ask;
 use super::super::ports::{Edge, Rows};
 use super::super::within;
-use super::{After, POKES_AT_A_TIME};
+use super::After;
 use crate::http::object_call::{Ask, Call, Poked, Told};
 use crate::limits;
 use crate::maintenance::Counts;
@@ -143,7 +143,7 @@ pub(super) async fn poke_all(
     let in_time = stream::iter(ids).take_while(|_| std::future::ready(edge.now_ms() < until_ms));
     in_time
         .map(|id| async move { (id, poke(edge, id).await) })
-        .buffered(POKES_AT_A_TIME)
+        .buffered(super::pokes_at_a_time(edge))
         .collect()
         .await
 }

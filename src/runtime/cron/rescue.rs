@@ -2,7 +2,7 @@
 
 use super::super::ports::Edge;
 use super::book::{Book, poke_all, read, whole};
-use super::{After, in_turn};
+use super::{After, POKING_AT_A_TIME, in_turn};
 use crate::limits;
 use crate::store::d1::{self as sql, Stretch};
 use crate::types::TaskId;
@@ -42,7 +42,7 @@ pub(super) async fn rescue(edge: &Edge, until_ms: u64, books: Vec<Book>) -> Vec<
         stretch: stretch.clone(),
     };
     let walks: Vec<Walk> = books.into_iter().map(begin).collect();
-    let walked = in_turn(edge, until_ms, 1, walks, |walk| {
+    let walked = in_turn(edge, until_ms, POKING_AT_A_TIME, walks, |walk| {
         piece(edge, until_ms, now_ms, walk)
     })
     .await;

@@ -2,7 +2,7 @@
 
 use super::super::ports::Edge;
 use super::book::{Book, Looked, flush_again, poke_all, read, whole};
-use super::{After, in_turn};
+use super::{After, POKING_AT_A_TIME, in_turn};
 use crate::maintenance::{self, Position};
 use crate::protocol::Version;
 use crate::store::d1::{self as sql, OpenPage};
@@ -47,7 +47,7 @@ struct Found {
 /// Asks the objects of some open tasks of each database.
 pub(super) async fn sweep(edge: &Edge, until_ms: u64, books: Vec<Book>) -> Vec<Book> {
     let rows = maintenance::sweep_rows(edge.databases());
-    in_turn(edge, until_ms, 1, books, |book| {
+    in_turn(edge, until_ms, POKING_AT_A_TIME, books, |book| {
         piece(edge, until_ms, rows, book)
     })
     .await
@@ -55,18 +55,19 @@ pub(super) async fn sweep(edge: &Edge, until_ms: u64, books: Vec<Book>) -> Vec<B
 
 async fn piece(edge: &Edge, until_ms: u64, rows: u32, mut book: Book) -> After<Book> {
     let begin = Position::read(book.known(POSITION));
-    let Some((found, end)) = page(edge, &mut book, begin, rows).await else {
+    let Some((found, end)) = page(edge, &mut book, begin.clone(), rows).await else {
         return After::Done(book);
     };
-    // First, so that what ends this run does not end the next ones as well.
-    remember(edge, &mut book, &end).await;
+    if end != begin {
+        // First, so that what ends this run does not end the next ones as well.
+        remember(edge, &mut book, &end).await;
+    }
     let versions: BTreeMap<TaskId, Version> = found.iter().map(|f| (f.id, f.version)).collect();
     let ids = found.iter().map(|found| found.id).collect();
     let looked = poke_all(edge, until_ms, ids).await;
     if looked.len() < found.len() {
         // Time was up before all of them were asked.
         let last = looked.len().checked_sub(1).and_then(|at| found.get(at));
-        let begin = Position::read(book.known(POSITION));
         let behind = last.map_or(begin, |found| found.behind.clone());
         remember(edge, &mut book, &behind).await;
     } else if end == Position::default() {
@@ -83,31 +84,33 @@ async fn piece(edge: &Edge, until_ms: u64, rows: u32, mut book: Book) -> After<B
     After::Done(book)
 }
 
-/// The next open tasks, and where the sweep goes on behind them: at the beginning, after the last one.
+/// The next open tasks, and where the sweep goes on behind them: at the beginning, after the last one. All
+/// states from there on are read at once, and cut off where there are enough.
 async fn page(
     edge: &Edge,
     book: &mut Book,
     begin: Position,
     rows: u32,
 ) -> Option<(Vec<Found>, Position)> {
-    let (mut found, mut at) = (Vec::new(), begin);
-    loop {
-        let left = rows.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
-        let Some(state) = at.state() else {
-            return Some((found, Position::default()));
-        };
-        if left == 0 {
-            return Some((found, at));
-        }
-        let page = sql::open_tasks(&OpenPage {
+    let mut at = begin.clone();
+    let mut pages = Vec::new();
+    while let Some(state) = at.state() {
+        pages.push(sql::open_tasks(&OpenPage {
             state,
             after: (at.created_ms, &at.task_id),
-            rows: left,
-        });
-        let results = book.ask(edge, vec![page]).await?;
-        let open: Vec<Open> = read(results.first());
-        let full = open.len() >= usize::try_from(left).unwrap_or(usize::MAX);
-        for row in open {
+            rows,
+        }));
+        at = at.next_state();
+    }
+    let results = book.ask(edge, pages).await?;
+    let enough = usize::try_from(rows).unwrap_or(usize::MAX);
+    let mut found: Vec<Found> = Vec::new();
+    at = begin;
+    for page in &results {
+        for row in read::<Open>(Some(page)) {
+            if found.len() >= enough {
+                return Some((found, at));
+            }
             at = at.behind(whole(row.created_ms), &row.task_id);
             // An id that is none is nobody's.
             let id = TaskId::parse(&row.task_id);
@@ -117,10 +120,12 @@ async fn page(
                 behind: at.clone(),
             }));
         }
-        if !full {
-            at = at.next_state();
+        if found.len() >= enough {
+            return Some((found, at));
         }
+        at = at.next_state();
     }
+    Some((found, Position::default()))
 }
 
 async fn remember(edge: &Edge, book: &mut Book, position: &Position) {
