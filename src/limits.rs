@@ -194,14 +194,17 @@ pub const FREE_FETCHES: u32 = 45;
 /// stops a chain at 16.
 pub const MAX_HOPS: u32 = 8;
 
-/// Rows that the cleaner and the rescuer take in one statement (D1: 100 parameters).
-pub const CRON_BATCH: u32 = 90;
-/// Rows that the cleaner deletes in one statement: far from the 30 s that a statement may take.
-pub const CLEAN_BATCH: u32 = 1_000;
+/// Rows that the cleaner and the rescuer look at in one statement, in the order in which they are due. So
+/// no statement takes longer for what lies behind them.
+pub const CRON_ROWS: u32 = 1_000;
+/// Checkpoints that the cleaner deletes in one statement: far from the 30 s that a statement may take.
+pub const CLEAN_CHECKPOINTS: u32 = 2_000;
 /// An expired row whose object has not replaced it by a tombstone within this is deleted without.
 pub const ORPHAN_GRACE_MS: u64 = 3_600_000;
 /// Wall time that one cron run uses; the next one goes on where it stopped.
 pub const CRON_BUDGET_MS: u64 = 25_000;
+/// A database that does not answer the scheduled jobs within this is left alone until the next run.
+pub const CRON_D1_MS: u64 = 5_000;
 /// The rescuer looks at tasks that should have moved this long ago.
 pub const RESCUE_AFTER_MS: u64 = 120_000;
 /// A task that waits for longer than this is worth a notification, unless the endpoint says otherwise: a day.
@@ -214,11 +217,33 @@ pub const MAX_LABELS: usize = 16;
 pub const MAX_LABEL_NAME_CHARS: usize = 64;
 /// Longest value of a label; the rest is cut off.
 pub const MAX_LABEL_CHARS: usize = 200;
-/// Bounds of the histogram of how long tasks take, in milliseconds: up to and with each, and one part above.
+/// Objects that the sweep asks in one run, of all databases together: each is a request.
+pub const SWEEP_OBJECTS: u32 = 200;
+/// Objects that it asks for one database at the least.
+pub const SWEEP_OBJECTS_MIN: u32 = 10;
+/// An alarm may be this much later than what is due: a try that is under way moves the alarm (20 s), and
+/// so does one that rings too early (4 s).
+pub const ALARM_SLACK_MS: u64 = 30_000;
+/// An alarm that has not rung this long after its time never will; the platform may be a minute late.
+pub const DEAD_ALARM_MS: u64 = 120_000;
+/// Rows of a tombstone are looked through for checkpoints this long after it was placed: until then one
+/// that is on its way may still come in before it.
+pub const HORIZON_LAG_MS: u64 = 60_000;
+/// How long statistics are kept by the hour.
+pub const STATS_MS: u64 = 400 * 24 * 3_600_000;
+/// How long it is kept what operators did.
+pub const AUDIT_MS: u64 = 90 * 24 * 3_600_000;
+/// Longest time that statistics are asked for at once.
+pub const STATS_SPAN_MS: u64 = 31 * 24 * 3_600_000;
+/// Rows of one answer of statistics: above it the time has to be shorter.
+pub const STATS_ROWS: u32 = 10_000;
+/// How long tasks took, as statistics count it: up to each of these, and above.
 pub const TOOK_MS: [u64; 15] = [
     10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 3_600_000,
     86_400_000,
 ];
+/// Open tasks of one state that `/metrics` counts; more are shown as this many.
+pub const METRICS_CAP: u32 = 10_000;
 /// Databases that rows are spread over: each is a binding, and is asked for every page of the list.
 pub const MAX_DATABASES: u16 = 32;
 /// Tasks that an operation on many takes at most, unless it says otherwise.

@@ -23,6 +23,7 @@
 //! | `signal` | whether a signal may be sent, and what it says |
 //! | `steer` | what an operator asks for, and what the answer is |
 //! | `journal` | the records of a task as JSON |
+//! | `stats`, `metrics` | statistics as JSON, and as the text that Prometheus reads |
 //! | `query` | the parameters of an address |
 //! | `filter` | which tasks are asked for |
 //! | `sse` | how live events are written, and what is news |
@@ -45,6 +46,7 @@ pub mod headers;
 pub mod hook;
 pub mod journal;
 pub mod media;
+pub mod metrics;
 pub mod object_call;
 mod object_reply;
 pub mod page;
@@ -64,6 +66,7 @@ pub mod show;
 pub mod signal;
 pub mod split;
 pub mod sse;
+pub mod stats;
 pub mod steer;
 pub mod target;
 pub mod validator;

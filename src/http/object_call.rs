@@ -12,7 +12,7 @@ use crate::types::{Headers, Input, TaskId, Token};
 use serde::{Deserialize, Serialize};
 
 pub use super::frame::Frame;
-pub use super::object_reply::Reply;
+pub use super::object_reply::{Poked, Reply};
 
 /// What a Worker asks of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +95,8 @@ pub enum Ask {
     Delete,
     /// Look at yourself.
     Poke,
+    /// D1 has an older row than the one that it has acknowledged: send it again.
+    FlushAgain,
     /// Which key do these signed bytes belong to? The object is not a task's: it is named by the bytes, and
     /// keeps nothing but the key that came with them first.
     Owner {
@@ -125,6 +127,7 @@ impl Ask {
             Self::Undo { .. } => "undo",
             Self::Delete => "delete",
             Self::Poke => "poke",
+            Self::FlushAgain => "flush_again",
             Self::Owner { .. } => "owner",
         }
     }
@@ -151,7 +154,9 @@ impl Ask {
             Self::Undo { op } => Event::Undo { op },
             Self::Delete => Event::Delete,
             Self::Poke => Event::Poke,
-            Self::Look { .. } | Self::Journal { .. } | Self::Owner { .. } => return None,
+            Self::Look { .. } | Self::Journal { .. } | Self::Owner { .. } | Self::FlushAgain => {
+                return None;
+            }
         })
     }
 }
@@ -179,6 +184,7 @@ impl Call {
             | Ask::Undo { .. }
             | Ask::Delete
             | Ask::Owner { .. }
+            | Ask::FlushAgain
             | Ask::Poke => Vec::new(),
         };
         Frame::of(self, blobs)
@@ -230,6 +236,7 @@ impl Call {
             | Ask::Undo { .. }
             | Ask::Delete
             | Ask::Owner { .. }
+            | Ask::FlushAgain
             | Ask::Poke => {}
         }
         Ok(call)

@@ -2,6 +2,23 @@
 
 use super::frame::Frame;
 use super::object_call::Told;
+use crate::protocol::{Lost, Version};
+use serde::{Deserialize, Serialize};
+
+/// What an object found that was asked to look at itself. It goes with `Done` as bytes, which older Workers
+/// don't look at and older objects don't send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Poked {
+    /// What was missing that should make its task go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Lost>,
+    /// Whether that is there again.
+    pub healed: bool,
+    /// What D1 has acknowledged, if it is owed nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<Version>,
+}
 
 /// An answer with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +36,27 @@ impl Reply {
             told,
             body: Vec::new(),
         }
+    }
+
+    /// What an object found that looked at itself.
+    pub fn poked(poked: &Poked) -> Self {
+        Self {
+            told: Told::Done,
+            body: serde_json::to_vec(poked).unwrap_or_default(),
+        }
+    }
+
+    /// What the object found; nothing, from one that does not say.
+    ///
+    /// ```
+    /// use onceward::http::object_call::{Poked, Reply, Told};
+    /// use onceward::protocol::Lost;
+    /// let poked = Poked { lost: Some(Lost::Alarm), healed: true, acknowledged: None };
+    /// assert_eq!(Reply::poked(&poked).as_poked(), poked);
+    /// assert_eq!(Reply::of(Told::Done).as_poked(), Poked::default());
+    /// ```
+    pub fn as_poked(&self) -> Poked {
+        serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
     /// As it is sent.

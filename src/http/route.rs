@@ -92,6 +92,10 @@ pub enum Route {
         /// Its id.
         id: TaskId,
     },
+    /// Statistics by hour and function.
+    Stats,
+    /// The same as metrics.
+    Metrics,
     /// Why a source refuses a delivery.
     Explain {
         /// The source.
@@ -197,6 +201,8 @@ pub const ROUTES: &[Entry] = &[
     entry("POST", "/v1/tasks/{id}/cancel", Access::Token(Scope::Operate), |[id, _]| Ok(Route::CancelTask { id: task(id)? })),
     entry("POST", "/v1/tasks/{id}/retry", Access::Token(Scope::Operate), |[id, _]| Ok(Route::RetryTask { id: task(id)? })),
     entry("POST", "/v1/tasks/{id}/undo", Access::Token(Scope::Operate), |[id, _]| Ok(Route::UndoTask { id: task(id)? })),
+    entry("GET", "/v1/stats", Access::Token(Scope::Read), |_| Ok(Route::Stats)),
+    entry("GET", "/metrics", Access::Token(Scope::Read), |_| Ok(Route::Metrics)),
     entry("POST", "/v1/sources/{source}/explain", Access::Token(Scope::Operate), |[name, _]| Ok(Route::Explain { source: named(name)? })),
     entry("GET", "/healthz", Access::Public, |_| Ok(Route::Health)),
     entry("GET", "/errors/{code}", Access::Public, |[code, _]| Ok(Route::ErrorPage { code: page(code)? })),

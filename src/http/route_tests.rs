@@ -160,6 +160,8 @@ fn every_entry_is_reached() {
             &format!("/v1/tasks/{}/undo", id()),
             Route::UndoTask { id: id() },
         ),
+        ("GET", "/v1/stats", Route::Stats),
+        ("GET", "/metrics", Route::Metrics),
         (
             "POST",
             "/v1/sources/github/explain",
@@ -207,6 +209,7 @@ fn only_hooks_health_and_pages_are_open() {
             "/v1/tasks/{id}/journal" | "/v1/tasks/{id}/events" | "/v1/events" => {
                 Access::Token(Scope::Read)
             }
+            "/v1/stats" | "/metrics" => Access::Token(Scope::Read),
             "/v1/tasks/{id}/signals/{name}" => Access::TokenOrOneTime(Scope::Operate),
             "/v1/tasks" | "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
             _ => Access::Token(Scope::Operate),

@@ -21,6 +21,7 @@
 //! | `outbox` | what D1 still has to be told |
 //! | `retention` | when a task is forgotten |
 //! | `schedule` | what is due, and when the alarm must ring |
+//! | `invariant` | whether anything is missing that makes a task go on |
 
 mod admission;
 mod debts;
@@ -28,6 +29,7 @@ mod effect;
 mod ending;
 mod event;
 mod finish;
+mod invariant;
 mod journal;
 mod lease;
 mod mailbox;
@@ -48,6 +50,7 @@ pub use ending::{Cancel, Ending, EndsAs, NotUndone, Undone};
 pub use event::{
     Begin, Claim, Claimed, Event, Finish, Fresh, Moment, NextInput, Proof, Record, Suspend, Verdict,
 };
+pub use invariant::{Lost, invariant};
 pub use journal::{CHILD_ABANDONED, Cursor, Kind, Open, Outcome, Skip, StepRecord, UndoPlan};
 pub use mailbox::{Letter, Signal, Unread, child_signal, signal_of};
 pub use outbox::flush_backoff_ms;

@@ -59,6 +59,7 @@ fn is_slices(ask: &Ask) -> bool {
         | Ask::Undo { .. }
         | Ask::Delete
         | Ask::Owner { .. }
+        | Ask::FlushAgain
         | Ask::Poke => false,
     }
 }

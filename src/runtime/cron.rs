@@ -1,120 +1,116 @@
-//! The scheduled jobs: the rescuer pokes tasks whose row says that they should have moved, the
-//! cleaner deletes what is dead. Both work in small pieces, and a run that is cut off, doubled or
-//! missed does no harm: the next one goes on.
+//! The scheduled jobs: the rescuer asks the objects of tasks that should have moved, the sweep those of all
+//! open tasks in turn, and the cleaner deletes what is dead. All work in small pieces, on every database;
+//! a run that is cut off, doubled or missed does no harm: the next one goes on.
 
-use super::ask;
-use super::ports::{Edge, Level, Rows};
-use crate::http::object_call::{Ask, Call, Told};
-use crate::limits;
-use crate::maintenance::{self, Run};
-use crate::store::d1 as sql;
-use crate::types::{Database, TaskId};
+mod book;
+mod clean;
+mod rescue;
+mod sweep;
+
+use super::ports::{Edge, Level};
+use crate::maintenance::{Counts, Job};
+use crate::types::Database;
+use book::Book;
 use futures::StreamExt as _;
-use futures::stream;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use futures::stream::FuturesUnordered;
+use serde_json::{Map, Value, json};
+use std::collections::VecDeque;
+use std::future::Future;
 
-/// Objects that are poked at a time: the platform gives six connections.
-const POKES_AT_A_TIME: usize = 5;
-/// How long one poke may take.
-const POKE_MS: u64 = 5_000;
+/// Databases that are asked at a time: the platform gives six connections.
+const DATABASES_AT_A_TIME: usize = 4;
+/// Databases whose objects are asked at a time.
+const POKING_AT_A_TIME: usize = 3;
 
-#[derive(Deserialize)]
-struct Overdue {
-    task_id: String,
-    due_ms: f64,
+/// Objects of one database that are asked at a time: six connections are shared.
+fn pokes_at_a_time(edge: &Edge) -> usize {
+    if edge.databases() == 1 { 5 } else { 2 }
 }
 
 /// One run of all jobs.
 pub async fn tick(edge: &Edge) {
     let started = edge.now_ms();
-    let clean = clean(edge, started).await;
-    let rescue = rescue(edge, edge.now_ms()).await;
-    let fields = json!({
-        "poked": rescue.done, "rescue_error": rescue.error,
-        "deleted": clean.done, "clean_error": clean.error,
-        "ms": edge.now_ms() - started,
-    });
-    if rescue.error.is_some() || clean.error.is_some() {
+    // Each run begins with another database, should there be time for some of them only.
+    let mut all: VecDeque<Database> = Database::all(edge.databases()).collect();
+    let first = started / 60_000 % all.len().max(1) as u64;
+    all.rotate_left(usize::try_from(first).unwrap_or(0));
+    let until = Job::Rescue.until_ms(started);
+    let opened = in_turn(edge, until, DATABASES_AT_A_TIME, all.into(), |database| {
+        Book::open(edge, database)
+    })
+    .await;
+    // Those that have answered come first from here on.
+    let books = rescue::rescue(edge, Job::Rescue.until_ms(started), opened).await;
+    let books = sweep::sweep(edge, Job::Sweep.until_ms(started), books).await;
+    let books = clean::clean(edge, Job::Clean.until_ms(started), books).await;
+    let closed = books.into_iter().map(|book| book.close(edge, started));
+    let books: Vec<Book> = futures::stream::iter(closed)
+        .buffer_unordered(DATABASES_AT_A_TIME)
+        .collect()
+        .await;
+    log(edge, started, &books);
+}
+
+fn log(edge: &Edge, started_ms: u64, books: &[Book]) {
+    let (mut counts, mut errors) = (Counts::default(), Map::new());
+    for book in books {
+        counts.join(&book.counts);
+        if let Some(error) = &book.error {
+            errors.insert(book.database.binding(), error.as_str().into());
+        }
+    }
+    let failed = !errors.is_empty();
+    let mut fields = counts.document();
+    fields["databases"] = books.len().into();
+    fields["ms"] = json!(edge.now_ms() - started_ms);
+    let orphans: Vec<&String> = books.iter().flat_map(|book| &book.orphans).collect();
+    if !orphans.is_empty() {
+        fields["orphans"] = json!(orphans);
+    }
+    if failed {
+        fields["errors"] = Value::Object(errors);
         edge.log(Level::Error, "cron", fields);
     } else {
         edge.log(Level::Info, "cron", fields);
     }
 }
 
-fn overdue(results: Vec<Rows>) -> Vec<Overdue> {
-    let rows = results.into_iter().next().unwrap_or_default().rows;
-    let read = |row| serde_json::from_value(Value::Object(row)).ok();
-    rows.into_iter().filter_map(read).collect()
+/// What one piece of work leaves.
+enum After<T> {
+    /// There is more to do: it takes its turn again.
+    More(T),
+    /// Nothing is left to do.
+    Done(T),
 }
 
-async fn rescue(edge: &Edge, started_ms: u64) -> Run {
-    let mut run = Run::default();
-    let before = started_ms.saturating_sub(limits::RESCUE_AFTER_MS);
-    let orphans = started_ms.saturating_sub(limits::ORPHAN_GRACE_MS);
-    let mut after: (u64, String) = (0, String::new());
-    while maintenance::goes_on(started_ms, edge.now_ms(), limits::CRON_BUDGET_MS) {
-        let page = sql::overdue(before, orphans, (after.0, &after.1), limits::CRON_BATCH);
-        let rows = match edge.d1(Database::default(), vec![page]).await {
-            Ok(results) => overdue(results),
-            Err(error) => {
-                run.error = Some(error);
+/// Has each of these do a piece of its work in turn, some at a time, until there is nothing left or no time.
+/// Nobody waits for a slow one but those that there is no room for beside it. All are handed back.
+async fn in_turn<I, T: From<I>, F>(
+    edge: &Edge,
+    until_ms: u64,
+    at_a_time: usize,
+    all: Vec<I>,
+    piece: impl Fn(T) -> F,
+) -> Vec<T>
+where
+    F: Future<Output = After<T>>,
+{
+    let mut waiting: VecDeque<T> = all.into_iter().map(T::from).collect();
+    let mut done = Vec::with_capacity(waiting.len());
+    let mut working = FuturesUnordered::new();
+    loop {
+        while working.len() < at_a_time && edge.now_ms() < until_ms {
+            let Some(next) = waiting.pop_front() else {
                 break;
-            }
-        };
-        let Some(last) = rows.last() else { break };
-        after = (whole(last.due_ms), last.task_id.clone());
-        let full = rows.len() == usize::try_from(limits::CRON_BATCH).unwrap_or(usize::MAX);
-        let ids = rows.iter().filter_map(|r| TaskId::parse(&r.task_id));
-        let pokes = stream::iter(ids.collect::<Vec<_>>())
-            .map(|id| poke(edge, id))
-            .buffer_unordered(POKES_AT_A_TIME);
-        run.done += pokes
-            .filter(|poked| std::future::ready(*poked))
-            .count()
-            .await as u64;
-        if !full {
-            break;
+            };
+            working.push(piece(next));
+        }
+        match working.next().await {
+            Some(After::More(one)) => waiting.push_back(one),
+            Some(After::Done(one)) => done.push(one),
+            None => break,
         }
     }
-    run
-}
-
-/// Has an object look at itself. A row whose object has nothing is left to the cleaner.
-async fn poke(edge: &Edge, task_id: TaskId) -> bool {
-    let call = Call {
-        task_id,
-        ask: Ask::Poke,
-    };
-    let reply = ask::ask(edge, &call, edge.now_ms() + POKE_MS).await;
-    matches!(reply.map(|r| r.told), Ok(Told::Done))
-}
-
-async fn clean(edge: &Edge, started_ms: u64) -> Run {
-    let mut run = Run::default();
-    for job in [sql::clean_checkpoints, sql::clean_tasks] {
-        while maintenance::goes_on(started_ms, edge.now_ms(), limits::CRON_BUDGET_MS) {
-            let statement = job(edge.now_ms(), limits::ORPHAN_GRACE_MS, limits::CLEAN_BATCH);
-            match edge.d1(Database::default(), vec![statement]).await {
-                Ok(results) => {
-                    let changes = results.first().map_or(0, |result| result.changes);
-                    run.done += changes;
-                    if changes < u64::from(limits::CLEAN_BATCH) {
-                        break;
-                    }
-                }
-                Err(error) => {
-                    run.error = Some(error);
-                    return run;
-                }
-            }
-        }
-    }
-    run
-}
-
-/// D1 gives integers as doubles; ours are below 2^53 and not negative.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn whole(number: f64) -> u64 {
-    number as u64
+    done.extend(waiting);
+    done
 }

@@ -26,6 +26,8 @@ pub(super) struct Desk {
     pub(super) paying: Cell<bool>,
     /// Whether the alarm was looked at since this instance started.
     pub(super) looked: Cell<bool>,
+    /// Whether the alarm runs: until it ends the platform keeps it, although none is set.
+    pub(super) ringing: Cell<bool>,
     /// Runs of the alarm, one after the other, that found nothing to do.
     idle_rings: Cell<u32>,
 }
@@ -41,6 +43,7 @@ impl Desk {
             flushing: Cell::new(false),
             paying: Cell::new(false),
             looked: Cell::new(false),
+            ringing: Cell::new(false),
             idle_rings: Cell::new(0),
         }
     }

@@ -4,6 +4,7 @@ use super::Fault;
 use super::desk::Desk;
 use super::ports::{Level, Rows};
 use super::within;
+use crate::http::object_call::{Reply, Told};
 use crate::limits;
 use crate::protocol::{Effect, Event, State, Task, Version};
 use crate::store::commit::{Committed, Stored};
@@ -66,15 +67,35 @@ async fn rounds(desk: &Desk, id: TaskId) -> Result<(), Fault> {
             }
         };
         let committed = desk.step(id, event).await?;
-        if !again(&committed) {
+        if !again_owed(&committed) {
             return Ok(());
         }
     }
     Ok(())
 }
 
-fn again(committed: &Committed) -> bool {
+fn again_owed(committed: &Committed) -> bool {
     committed.after.contains(&Effect::Flush)
+}
+
+/// Sends the row that D1 has acknowledged once more: a database that was set back to an earlier time no
+/// longer has it. Nothing is noted; if it fails, whoever asked for it asks again.
+pub(super) async fn again(desk: &Desk, id: TaskId) -> Reply {
+    let stored = match load(desk, id) {
+        Ok(Some(stored)) => stored,
+        Ok(None) => return Reply::of(Told::NotFound),
+        Err(fault) => return Reply::of(Told::Unavailable(fault.0)),
+    };
+    let task = &stored.task;
+    let dead = matches!(task.state, State::Forgotten) || task.is_expired(desk.edge.now_ms());
+    if dead || task.outbox.is_owing() {
+        // A tombstone or the flush that is owed brings it up to date.
+        return Reply::of(Told::Done);
+    }
+    match send(desk, &stored).await {
+        Ok(_) => Reply::of(Told::Done),
+        Err(error) => Reply::of(Told::Unavailable(error)),
+    }
 }
 
 fn load(desk: &Desk, id: TaskId) -> Result<Option<Stored>, Fault> {

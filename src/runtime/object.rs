@@ -43,7 +43,9 @@ impl Object {
     pub async fn alarm(&self, id: TaskId) -> Result<(), Fault> {
         self.desk.looked.set(true);
         let bill = Bill::begin(&self.desk);
+        self.desk.ringing.set(true);
         let rung = self.ring(id).await;
+        self.desk.ringing.set(false);
         drop(bill);
         let Err(fault) = rung else {
             self.failed_rings.set(0);
@@ -128,16 +130,16 @@ impl Asked {
 }
 
 /// A committed step, with what its effects need.
-struct Step {
+pub(super) struct Step {
     reply: protocol::Reply,
     stored: Option<Stored>,
-    after: Vec<Effect>,
-    runs: Runs,
+    pub(super) after: Vec<Effect>,
+    pub(super) runs: Runs,
 }
 
 /// What a ticket has to say beside itself.
 #[derive(Default)]
-struct Runs {
+pub(super) struct Runs {
     function: String,
     /// Its slices are waited for.
     held: bool,
@@ -181,7 +183,7 @@ pub(super) fn logged(edge: &Edge, what: &str, id: TaskId, result: Result<(), Fau
 }
 
 impl Object {
-    async fn step(&self, id: TaskId, event: Event) -> Result<Step, Fault> {
+    pub(super) async fn step(&self, id: TaskId, event: Event) -> Result<Step, Fault> {
         let committed = self.desk.step(id, event).await?;
         let runs = committed.stored.as_ref().map(|s| Runs {
             function: s.task.function.clone(),
@@ -196,7 +198,7 @@ impl Object {
     }
 
     /// Carries out what follows a step, without holding up the reply.
-    fn act(&self, id: TaskId, effect: Effect, runs: &Runs) {
+    pub(super) fn act(&self, id: TaskId, effect: Effect, runs: &Runs) {
         let desk = Rc::clone(&self.desk);
         match effect {
             Effect::Dispatch { ticket, hop } => {
@@ -264,6 +266,8 @@ impl Object {
             Ask::Owner { key, window_ms } => {
                 return owner::of(&self.desk, id, key, window_ms).await;
             }
+            Ask::Poke => return self.poked(id).await,
+            Ask::FlushAgain => return Ok(flush::again(&self.desk, id).await),
             ask => ask.into_event(),
         };
         let Some(event) = event else {

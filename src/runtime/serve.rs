@@ -1,7 +1,7 @@
 //! Every request: its route, its checks in order, its answer.
 
 use super::ports::{Edge, Level};
-use super::{App, api, bulk, explain, gateway, ingress, list, steer, watch};
+use super::{App, api, bulk, explain, gateway, ingress, list, metrics, stats, steer, watch};
 use crate::config::ConfigProblem;
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::admit;
@@ -195,6 +195,8 @@ async fn answer(
             let caller = tokens(edge).check(&exchange.headers, Scope::Operate)?;
             bulk::operate(edge, exchange, app, operation, &caller).await
         }
+        Route::Stats => stats::stats(edge, exchange).await,
+        Route::Metrics => Ok(metrics::metrics(edge).await),
         Route::ShowTask { id } => api::show(edge, exchange, id).await,
         Route::ForgetTask { id } => api::forget(edge, id).await,
         Route::ShowJournal { id } => api::journal(edge, exchange, id).await,
@@ -223,6 +225,7 @@ fn scope(route: &Route) -> Option<Scope> {
         | Route::ShowJournal { .. }
         | Route::Events
         | Route::TaskEvents { .. } => Some(Scope::Read),
+        Route::Stats | Route::Metrics => Some(Scope::Read),
         Route::ForgetTask { .. }
         | Route::Bulk { .. }
         | Route::CancelTask { .. }

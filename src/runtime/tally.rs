@@ -84,7 +84,7 @@ pub(super) async fn write(edge: &Edge) {
     }
     let statements = counts
         .iter()
-        .map(|(function, counts)| d1::count(now_ms, function, *counts));
+        .map(|(function, counts)| d1::count_duplicates(now_ms, function, *counts));
     let sent = edge.d1(Database::default(), statements.collect());
     let written = within(edge, limits::FLUSH_TIMEOUT_MS, sent).await;
     if let Some(Err(error)) = written {

@@ -25,6 +25,25 @@ pub const D1_GB_MONTH: f64 = 0.75;
 /// Gigabytes that an object is charged for.
 const OBJECT_GB: f64 = 0.128;
 
+/// What as many requests to Workers cost together with this, in dollars to six places; without CPU time and
+/// storage, which nobody measures here.
+///
+/// ```
+/// use onceward::types::{Cost, prices};
+/// let cost = Cost { requests: 4_000_000, rows: 7_000_000, d1_rows: 9_000_000, ms: 20_000_000 };
+/// assert_eq!(prices::usd(1_000_000, cost), 16.932);
+/// ```
+#[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
+pub fn usd(worker_requests: u64, cost: Cost) -> f64 {
+    let usd = WORKER_REQUESTS * worker_requests as f64
+        + OBJECT_REQUESTS * cost.requests as f64
+        + OBJECT_ROWS * cost.rows as f64
+        + D1_ROWS * cost.d1_rows as f64
+        + OBJECT_GB_SECONDS * OBJECT_GB * cost.ms as f64 / 1_000.0;
+    // Prices are those of a million.
+    usd.round() / 1e6
+}
+
 /// What a million of these would cost, one request to the Worker for each included; without CPU time and
 /// storage, which nobody measures here. Rounded to cents.
 ///

@@ -106,7 +106,8 @@ fn declared(route: &Route) -> Declared {
             codes: CALLED,
             own: true,
         },
-        Route::ListTasks | Route::SetFaults => {
+        Route::Metrics => of(&[200], &[Code::Unauthorized]),
+        Route::ListTasks | Route::Stats | Route::SetFaults => {
             of(&[200], &[Code::InputInvalid, Code::Unauthorized])
         }
         Route::ShowTask { .. } | Route::ShowJournal { .. } => of(&[200, 304], LOOKED),

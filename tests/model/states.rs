@@ -4,7 +4,7 @@ use crate::events::debt;
 use crate::steps::undoes;
 use crate::world::{Row, World};
 use onceward::protocol::{
-    NEVER_MS, State, StepRecord, Task, Undone, WaitFor, Waiting, next_due_ms,
+    NEVER_MS, State, StepRecord, Task, Undone, WaitFor, Waiting, invariant, next_due_ms,
 };
 
 pub const ALONE: &str = "G6 two slices never act at once";
@@ -26,12 +26,19 @@ pub fn acts_alone(world: &World) -> bool {
     acting.count() <= 1
 }
 
-/// G4: what is stored has an alarm, unless only a signal or an operator makes it go on.
+/// G4: what is stored has what makes it go on, and an alarm that rings for it in time, unless only a signal or
+/// an operator makes it go on.
 pub fn has_alarm(world: &World) -> bool {
     let Some(task) = &world.task else { return true };
     let never = next_due_ms(task) >= NEVER_MS;
     let placing = world.wires.iter().any(|w| !w.echo && w.is_for_d1());
-    world.alarm.is_some() || world.alarm_lost || never || placing
+    if world.alarm_lost || never || placing {
+        return true;
+    }
+    // One that is due may ring at any step from now on.
+    let alarm = world.alarm.map(|at| at.max(world.clock()));
+    let now = world.clock().max(task.seen_ms);
+    world.alarm.is_some() && invariant(task, alarm, now).is_none()
 }
 
 /// G4: D1 holds the row that counts as told.

@@ -5,7 +5,7 @@ use onceward::http::filter::Filter;
 use onceward::limits;
 use onceward::protocol::{
     Begin, Event, Finish, Mismatch, Moment, Next, Outcome, Proof, Reply, State, StepRecord,
-    Summary, Suspend, Task, UndoPlan, Verdict, Version, Wait, WaitFor, handle,
+    Summary, Suspend, Task, Verdict, Version, Wait, WaitFor, handle,
 };
 use onceward::store::d1::{self, Index, Look, Statement, Value};
 use onceward::store::rows::TaskRow;
@@ -13,9 +13,9 @@ use onceward::types::{About, Answer, Failure, Input, Policy, StepId, TaskKey, Ta
 use rusqlite::types::{ToSqlOutput, Value as Sql};
 use rusqlite::{Connection, ToSql};
 
-pub const NOW: u64 = 1_795_989_751_097;
+pub(crate) const NOW: u64 = 1_795_989_751_097;
 
-pub struct Bound<'a>(pub &'a Value);
+pub(crate) struct Bound<'a>(pub(crate) &'a Value);
 
 impl ToSql for Bound<'_> {
     #[allow(clippy::cast_precision_loss)] // exactly what the edge does
@@ -30,7 +30,7 @@ impl ToSql for Bound<'_> {
     }
 }
 
-pub fn database() -> Connection {
+pub(crate) fn database() -> Connection {
     let db = Connection::open_in_memory().expect("memory");
     for migration in d1::MIGRATIONS {
         db.execute_batch(migration).expect("migration");
@@ -38,7 +38,7 @@ pub fn database() -> Connection {
     db
 }
 
-pub fn run(db: &Connection, statement: &Statement) -> usize {
+pub(crate) fn run(db: &Connection, statement: &Statement) -> usize {
     assert!(statement.values.len() <= 100, "D1 takes 100 parameters");
     let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
     let mut prepared = db.prepare(statement.sql).expect("statement");
@@ -57,7 +57,7 @@ pub fn run(db: &Connection, statement: &Statement) -> usize {
         .expect("execute")
 }
 
-pub fn apply(db: &Connection, statements: &[Statement]) -> Version {
+pub(crate) fn apply(db: &Connection, statements: &[Statement]) -> Version {
     let (read, writes) = statements.split_last().expect("not empty");
     for write in writes {
         run(db, write);
@@ -72,7 +72,7 @@ pub fn apply(db: &Connection, statements: &[Statement]) -> Version {
     .expect("read back")
 }
 
-pub fn begun(key: &str, at_ms: u64) -> Task {
+pub(crate) fn begun(key: &str, at_ms: u64) -> Task {
     begun_by(key, true, at_ms)
 }
 
@@ -114,7 +114,7 @@ pub fn moved(task: Task, event: Event, moment: &Moment) -> (Task, Reply) {
     (*task, out.reply)
 }
 
-pub fn finished(task: Task, verdict: Verdict, at_ms: u64) -> Task {
+pub(crate) fn finished(task: Task, verdict: Verdict, at_ms: u64) -> Task {
     let finish = Finish {
         op: Token::new("fin"),
         proof: proof(&task),
@@ -128,7 +128,7 @@ pub fn finished(task: Task, verdict: Verdict, at_ms: u64) -> Task {
 }
 
 /// A task whose slice has handed it on, to wait for these.
-pub fn waiting(key: &str, waits: Vec<WaitFor>, mismatch: Option<Mismatch>) -> Task {
+pub(crate) fn waiting(key: &str, waits: Vec<WaitFor>, mismatch: Option<Mismatch>) -> Task {
     let task = begun(key, NOW);
     let wait = |what| Wait {
         id: StepId::new("", "w", 0),
@@ -152,7 +152,7 @@ pub fn waiting(key: &str, waits: Vec<WaitFor>, mismatch: Option<Mismatch>) -> Ta
     task
 }
 
-fn cancelled(key: &str, at_ms: u64) -> Task {
+pub(crate) fn cancelled(key: &str, at_ms: u64) -> Task {
     let task = begun_by(key, false, at_ms);
     let cancel = Event::Cancel { op: "c".into() };
     let (task, _) = moved(task, cancel, &Moment::at(at_ms + 1));
@@ -161,7 +161,7 @@ fn cancelled(key: &str, at_ms: u64) -> Task {
 }
 
 /// A task that has succeeded and that an operator has undone; under way if there is anything to undo.
-pub fn undoing(key: &str, undoable: bool) -> Task {
+pub(crate) fn undoing(key: &str, undoable: bool) -> Task {
     let moment = Moment {
         undoable,
         ..Moment::at(NOW + 9)
@@ -170,12 +170,12 @@ pub fn undoing(key: &str, undoable: bool) -> Task {
     moved(succeeded(key, NOW), undo, &moment).0
 }
 
-pub fn succeeded(key: &str, at_ms: u64) -> Task {
+pub(crate) fn succeeded(key: &str, at_ms: u64) -> Task {
     let answer = Answer::json(201, &serde_json::json!({"id": 616_581_622_363_398_142_u64}));
     finished(begun(key, at_ms), Verdict::Succeeded(answer), at_ms + 5)
 }
 
-fn count(db: &Connection, sql: &str) -> i64 {
+pub(crate) fn count(db: &Connection, sql: &str) -> i64 {
     db.query_row(sql, [], |row| row.get(0)).expect("count")
 }
 
@@ -285,7 +285,7 @@ fn a_stub_carries_the_reason_and_no_payload() {
     assert!(!d1::is_about_the_row("D1_ERROR: Network connection lost."));
 }
 
-fn ids(db: &Connection, statement: &Statement) -> Vec<(u64, String)> {
+pub(crate) fn ids(db: &Connection, statement: &Statement) -> Vec<(u64, String)> {
     let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
     let mut prepared = db.prepare(statement.sql).expect("statement");
     let rows = prepared.query_map(rusqlite::params_from_iter(values), |row| {
@@ -303,7 +303,7 @@ fn ids(db: &Connection, statement: &Statement) -> Vec<(u64, String)> {
 }
 
 /// The newest tasks, whatever they are.
-fn list(rows: u32, now_ms: u64) -> Statement {
+pub(crate) fn list(rows: u32, now_ms: u64) -> Statement {
     let look = Look {
         filter: &Filter::default(),
         before: None,
@@ -332,87 +332,6 @@ fn the_list_shows_neither_tombstones_nor_what_has_expired() {
 }
 
 #[test]
-fn the_jobs_use_their_indexes() {
-    let db = database();
-    for (statement, index) in [
-        (d1::overdue(NOW, 0, (0, ""), 10), "tasks_by_due"),
-        (d1::clean_tasks(NOW, 0, 10), "tasks_by_due"),
-        (d1::clean_checkpoints(NOW, 0, 10), "tasks_by_due"),
-    ] {
-        let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
-        let mut plan = db
-            .prepare(&format!("EXPLAIN QUERY PLAN {}", statement.sql))
-            .expect("plan");
-        let lines: Vec<String> = plan
-            .query_map(rusqlite::params_from_iter(values), |row| row.get(3))
-            .expect("plan")
-            .map(|line| line.expect("line"))
-            .collect();
-        let plan = lines.join("\n");
-        assert!(plan.contains(index), "{plan}");
-        assert!(
-            !plan.contains("SCAN c\n") && !plan.contains("SCAN tasks"),
-            "{plan}"
-        );
-    }
-}
-
-#[test]
-fn the_rescuer_sees_what_should_have_moved_and_no_tombstone() {
-    let db = database();
-    let running = begun("running", NOW);
-    let ends = running.lease.clone().expect("held").ends_ms;
-    apply(&db, &d1::flush(&running, None));
-    let dead = succeeded("dead", NOW);
-    apply(
-        &db,
-        &d1::tombstone(
-            &dead,
-            Version {
-                n: 99,
-                ..dead.version
-            },
-            NOW,
-        ),
-    );
-    assert_eq!(run(&db, &d1::overdue(ends - 1, 0, (0, ""), 10)), 0);
-    assert_eq!(run(&db, &d1::overdue(ends, 0, (0, ""), 10)), 1);
-    // What has ended is poked when it expires, until the cleaner may take it.
-    let done = succeeded("done", NOW);
-    apply(&db, &d1::flush(&done, None));
-    let expires = done.expires_ms.expect("final");
-    assert_eq!(
-        run(&db, &d1::overdue(expires, expires - 1, (ends, "~"), 10)),
-        1
-    );
-    assert_eq!(run(&db, &d1::overdue(expires, expires, (ends, "~"), 10)), 0);
-    let id = running.id().to_string();
-    assert_eq!(run(&db, &d1::overdue(ends, 0, (ends, &id), 10)), 0);
-}
-
-fn with_checkpoints(db: &Connection, task: &Task, count: u32) {
-    for n in 0..count {
-        let outcome = Outcome::Value("1.10".into());
-        let record = StepRecord {
-            place: n,
-            fence: 1,
-            at_ms: NOW,
-            tries: 1,
-            undo: (n == 0).then(|| UndoPlan {
-                handler: "refund".into(),
-                input: "1".into(),
-                key: String::new(),
-            }),
-            ..StepRecord::new(StepId::new("", "s", n), outcome)
-        };
-        let statement = d1::checkpoint(task, &record);
-        assert_eq!(run(db, &statement), 1);
-        // Again, as after a lost reply: no further row.
-        assert_eq!(run(db, &statement), 0);
-    }
-}
-
-#[test]
 fn the_outcome_of_a_step_that_was_tried_again_replaces_its_failure() {
     let (db, task) = (database(), begun("again", NOW));
     let record = |fence: u64, outcome: Outcome| StepRecord {
@@ -429,148 +348,6 @@ fn the_outcome_of_a_step_that_was_tried_again_replaces_its_failure() {
         count(&db, "SELECT count(*) FROM checkpoints WHERE failed = 0"),
         1
     );
-}
-
-#[test]
-fn the_cleaner_takes_the_dead_in_pieces_and_leaves_the_living() {
-    let db = database();
-    let grace = limits::ORPHAN_GRACE_MS;
-    let mut living: Vec<Task> = vec![begun("running", NOW)];
-    let retryable = Failure::retryable("x", "y");
-    living.push(finished(
-        begun("backing-off", NOW),
-        Verdict::Failed(retryable),
-        NOW + 1,
-    ));
-    assert!(matches!(living[1].state, State::Suspended(_)));
-    let fresh = succeeded("fresh", NOW);
-    let expires = fresh.expires_ms.expect("final");
-    for task in living.iter().chain([&fresh]) {
-        apply(&db, &d1::flush(task, None));
-        with_checkpoints(&db, task, 3);
-    }
-    let dead = succeeded("dead", NOW - grace - 1_000);
-    apply(&db, &d1::flush(&dead, None));
-    with_checkpoints(&db, &dead, 25);
-    let buried = succeeded("buried", NOW);
-    apply(&db, &d1::flush(&buried, None));
-    with_checkpoints(&db, &buried, 4);
-    apply(
-        &db,
-        &d1::tombstone(
-            &buried,
-            Version {
-                n: 99,
-                ..buried.version
-            },
-            NOW,
-        ),
-    );
-
-    // `dead` expired before the grace; `fresh` just now, and its object still has the word.
-    let now = expires;
-    let mut pieces = 0;
-    while run(&db, &d1::clean_checkpoints(now, grace, 10)) > 0 {
-        pieces += 1;
-    }
-    assert_eq!(pieces, 3, "29 checkpoints in pieces of 10");
-    assert_eq!(count(&db, "SELECT count(*) FROM checkpoints"), 9);
-    assert_eq!(run(&db, &d1::clean_tasks(now, grace, 10)), 2);
-    assert_eq!(run(&db, &d1::clean_tasks(now, grace, 10)), 0);
-    assert_eq!(count(&db, "SELECT count(*) FROM tasks"), 3);
-}
-
-#[test]
-fn a_tombstone_stays_for_its_day() {
-    let db = database();
-    let task = succeeded("k", NOW);
-    apply(
-        &db,
-        &d1::tombstone(
-            &task,
-            Version {
-                n: 99,
-                ..task.version
-            },
-            NOW,
-        ),
-    );
-    let day = limits::TOMBSTONE_MS;
-    assert_eq!(run(&db, &d1::clean_tasks(NOW + day - 1, 0, 10)), 0);
-    assert_eq!(run(&db, &d1::clean_tasks(NOW + day, 0, 10)), 1);
-}
-
-#[test]
-fn a_row_that_still_has_checkpoints_waits_for_them() {
-    let db = database();
-    let dead = succeeded("dead", 1_000);
-    apply(&db, &d1::flush(&dead, None));
-    with_checkpoints(&db, &dead, 3);
-    assert_eq!(run(&db, &d1::clean_tasks(NOW, 0, 10)), 0);
-    run(&db, &d1::clean_checkpoints(NOW, 0, 10));
-    assert_eq!(run(&db, &d1::clean_tasks(NOW, 0, 10)), 1);
-}
-
-#[test]
-fn the_cleaner_takes_cancelled_tasks_as_well() {
-    let db = database();
-    let gone = cancelled("gone", NOW);
-    apply(&db, &d1::flush(&gone, None));
-    with_checkpoints(&db, &gone, 2);
-    let expires = gone.expires_ms.expect("final");
-    let grace = limits::ORPHAN_GRACE_MS;
-    assert_eq!(ids(&db, &list(10, expires - 1)).len(), 1);
-    assert_eq!(ids(&db, &list(10, expires)).len(), 0);
-    assert_eq!(run(&db, &d1::overdue(expires, expires - 1, (0, ""), 10)), 1);
-    assert_eq!(run(&db, &d1::overdue(expires, expires, (0, ""), 10)), 0);
-    let now = expires + grace;
-    assert_eq!(run(&db, &d1::clean_checkpoints(now - 1, grace, 10)), 0);
-    assert_eq!(run(&db, &d1::clean_tasks(now - 1, grace, 10)), 0);
-    assert_eq!(run(&db, &d1::clean_checkpoints(now, grace, 10)), 2);
-    assert_eq!(run(&db, &d1::clean_tasks(now, grace, 10)), 1);
-}
-
-#[test]
-fn a_task_at_work_is_left_alone_though_its_old_answer_has_expired() {
-    let db = database();
-    let task = undoing("k", true);
-    let expires = task.expires_ms.expect("it had ended");
-    apply(&db, &d1::flush(&task, None));
-    with_checkpoints(&db, &task, 2);
-    let now = expires + 2 * limits::ORPHAN_GRACE_MS;
-    assert_eq!(ids(&db, &list(10, now)).len(), 1);
-    assert_eq!(run(&db, &d1::clean_checkpoints(now, 0, 10)), 0);
-    assert_eq!(run(&db, &d1::clean_tasks(now, 0, 10)), 0);
-    // Its ticket should have been claimed long ago.
-    assert_eq!(run(&db, &d1::overdue(now, now, (0, ""), 10)), 1);
-}
-
-#[test]
-fn what_only_a_signal_or_an_operator_moves_is_never_poked() {
-    let db = database();
-    let signal = WaitFor::Signal {
-        name: "approval".into(),
-        due_ms: None,
-    };
-    let mismatch = Mismatch {
-        index: 0,
-        recorded: StepId::new("", "a", 0),
-        attempted: None,
-        difference: "it ended".into(),
-    };
-    for task in [
-        waiting("signal", vec![signal], None),
-        waiting("changed", Vec::new(), Some(mismatch)),
-    ] {
-        apply(&db, &d1::flush(&task, None));
-    }
-    // The number is still exact.
-    let sql = "SELECT count(*) FROM tasks WHERE due_ms = 9007199254740991";
-    assert_eq!(count(&db, sql), 2);
-    let ages = NOW + 100 * limits::MAX_RETENTION_MS;
-    assert_eq!(run(&db, &d1::overdue(ages, ages, (0, ""), 10)), 0);
-    assert_eq!(run(&db, &d1::clean_tasks(ages, 0, 10)), 0);
-    assert_eq!(ids(&db, &list(10, ages)).len(), 2);
 }
 
 /// The rows of the list, as D1 gives them to the edge.

@@ -1,220 +1,222 @@
-//! What is counted with the rows of tasks, on real `SQLite`.
+//! Statistics on real `SQLite`: read by hour and function, folded, added up.
 
-use crate::sql::{NOW, apply, begun, database, finished, moved, run, succeeded, undoing};
-use onceward::limits;
-use onceward::protocol::{Event, Moment, NotUndone, Task, Undone, Verdict, Version};
-use onceward::store::d1::{self, Counts};
-use onceward::types::{Cost, Failure};
-use rusqlite::Connection;
+use crate::sql::{Bound, NOW, count, database, run};
+use crate::sql_jobs::plan;
+use onceward::http::stats::{COUNTS, Sums};
+use onceward::store::d1::{self, Statement, StatsRange};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, params_from_iter};
+use serde_json::{Map, Value, json};
 
-const HOUR_MS: u64 = 3_600_000;
+const HOUR: u64 = 3_600_000;
 
-/// The sums of these columns over all hours.
-fn sums(db: &Connection, columns: &[&str]) -> Vec<i64> {
-    let one = |column: &&str| {
-        let sql = format!("SELECT COALESCE(SUM({column}), 0) FROM stats WHERE function = 'lab'");
-        db.query_row(&sql, [], |row| row.get(0)).expect("a sum")
-    };
-    columns.iter().map(one).collect()
+fn hour(db: &Connection, at_ms: u64, function: &str, accepted: u32) {
+    let sql = "INSERT INTO stats (hour_ms, function, accepted, succeeded, took_ms, took_3, took_15)
+VALUES (?1, ?2, ?3, ?3, ?3, ?3, 1)";
+    db.execute(
+        sql,
+        rusqlite::params![at_ms.cast_signed(), function, accepted],
+    )
+    .expect("a row");
 }
 
-fn flushed(db: &Connection, task: &Task) {
-    apply(db, &d1::flush(task, None));
-}
-
-const ENDS: [&str; 4] = ["accepted", "succeeded", "failed", "cancelled"];
-
-#[test]
-fn a_row_that_is_written_twice_counts_once() {
-    let db = database();
-    let task = succeeded("k", NOW);
-    for _ in 0..3 {
-        flushed(&db, &task);
+fn rows(db: &Connection, statement: &Statement) -> Vec<Map<String, Value>> {
+    let mut prepared = db.prepare(statement.sql).expect("statement");
+    let names: Vec<String> = prepared.column_names().map(str::to_owned).collect();
+    let values = params_from_iter(statement.values.iter().map(Bound));
+    let mut found = prepared.query(values).expect("query");
+    let mut out = Vec::new();
+    while let Some(row) = found.next().expect("row") {
+        let cell = |(at, name): (usize, &String)| {
+            let value = match row.get_ref(at).expect("a cell") {
+                ValueRef::Integer(n) => json!(n),
+                ValueRef::Text(text) => json!(String::from_utf8_lossy(text)),
+                other => panic!("{other:?}"),
+            };
+            (name.clone(), value)
+        };
+        out.push(names.iter().enumerate().map(cell).collect());
     }
-    assert_eq!(sums(&db, &ENDS), [1, 1, 0, 0]);
-    // One that comes late counts nothing.
-    let mut late = begun("k", NOW);
-    late.version = Version {
-        n: 0,
-        ..late.version
+    out
+}
+
+fn range(from_ms: u64, to_ms: u64) -> StatsRange<'static> {
+    StatsRange {
+        from_ms,
+        to_ms,
+        rows: 100,
+        ..StatsRange::default()
+    }
+}
+
+/// Hour, function and number of accepted tasks of each row.
+fn shown(db: &Connection, range: &StatsRange<'_>) -> Vec<(u64, String, u64)> {
+    let read = |row: Map<String, Value>| {
+        let hour = row["hour"].as_u64().expect("an hour");
+        let name = row["name"].as_str().expect("a name").to_owned();
+        (hour, name, Sums::of_row(&row).get("accepted"))
     };
-    flushed(&db, &late);
-    assert_eq!(sums(&db, &ENDS), [1, 1, 0, 0]);
+    rows(db, &d1::stats(range)).into_iter().map(read).collect()
+}
+
+fn filled() -> Connection {
+    let db = database();
+    for at in 1..=4 {
+        hour(&db, at * HOUR, "a", 10);
+        hour(&db, at * HOUR, "b", 1);
+    }
+    db
 }
 
 #[test]
-fn acceptance_and_end_count_when_they_were() {
-    let db = database();
-    let at = NOW - NOW % HOUR_MS;
-    let begun = begun("k", at + HOUR_MS - 1);
-    flushed(&db, &begun);
-    assert_eq!(sums(&db, &ENDS), [1, 0, 0, 0]);
-    let failed = finished(
-        begun,
-        Verdict::Failed(Failure::terminal("x", "y")),
-        at + HOUR_MS,
-    );
-    flushed(&db, &failed);
-    let mut hours = db
-        .prepare("SELECT hour_ms, accepted, failed FROM stats ORDER BY hour_ms")
-        .expect("a query");
-    let hours = hours.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
-    let hours: Vec<(i64, i64, i64)> = hours
-        .expect("rows")
-        .map(|row| row.expect("a row"))
+fn sums_are_told_apart_as_wished() {
+    let db = filled();
+    let two = range(2 * HOUR, 4 * HOUR);
+    assert_eq!(shown(&db, &two), [(0, String::new(), 22)]);
+    let by_hour = StatsRange {
+        by_hour: true,
+        ..two.clone()
+    };
+    let hours: Vec<_> = shown(&db, &by_hour)
+        .into_iter()
+        .map(|(at, _, n)| (at, n))
         .collect();
-    let at = i64::try_from(at).expect("a time");
-    assert_eq!(hours, [(at, 1, 0), (at + 3_600_000, 0, 1)]);
-}
-
-#[test]
-fn each_task_of_a_key_counts() {
-    let db = database();
-    let first = succeeded("k", NOW);
-    flushed(&db, &first);
-    let over = Version {
-        n: first.version.n + 1,
-        ..first.version
+    assert_eq!(hours, [(2 * HOUR, 11), (3 * HOUR, 11)]);
+    let by_function = StatsRange {
+        by_function: true,
+        ..two.clone()
     };
-    apply(&db, &d1::tombstone(&first, over, NOW + 9));
-    assert_eq!(sums(&db, &ENDS), [1, 1, 0, 0], "a tombstone is no end");
-    flushed(&db, &succeeded("k", NOW + 10));
-    assert_eq!(sums(&db, &ENDS), [2, 2, 0, 0]);
-}
-
-#[test]
-fn a_task_that_goes_on_ends_again() {
-    let db = database();
-    let failure = || Verdict::Failed(Failure::retryable("x", "y"));
-    let mut task = begun("k", NOW);
-    task.policy.max_attempts = 1;
-    let mut task = finished(task, failure(), NOW + 20);
-    flushed(&db, &task);
-    assert_eq!(sums(&db, &ENDS), [1, 0, 1, 0]);
-    // What changes afterwards and is no end counts as none.
-    task.version.n += 2;
-    task.updated_ms += 1;
-    flushed(&db, &task);
-    assert_eq!(sums(&db, &ENDS), [1, 0, 1, 0]);
-    let mut again = begun("k", NOW);
-    again.version.n = task.version.n + 2;
-    again.revivals = 1;
-    again.policy.max_attempts = 1;
-    flushed(&db, &again);
-    let mut again = finished(again, failure(), NOW + 40);
-    again.finished_ms = Some(NOW + 41);
-    again.version.n += 2;
-    flushed(&db, &again);
-    assert_eq!(sums(&db, &["accepted", "failed", "revivals"]), [1, 2, 1]);
-}
-
-#[test]
-fn an_attempt_that_failed_and_is_followed_by_another_is_a_retry() {
-    let db = database();
-    let task = finished(
-        begun("k", NOW),
-        Verdict::Failed(Failure::retryable("x", "y")),
-        NOW + 20,
+    assert_eq!(
+        shown(&db, &by_function),
+        [(0, "a".into(), 20), (0, "b".into(), 2)]
     );
-    flushed(&db, &task);
-    assert_eq!(sums(&db, &["retries", "failed"]), [1, 0]);
-    // A lease that nobody has been heard of since is one as well.
-    let task = begun("lost", NOW);
-    let ends_ms = task.lease.clone().expect("held").ends_ms;
-    let (task, _) = moved(task, Event::AlarmFired, &Moment::at(ends_ms));
-    flushed(&db, &task);
-    assert_eq!(sums(&db, &["retries", "failed"]), [2, 0]);
-}
-
-#[test]
-fn undoing_a_success_is_no_second_end() {
-    let db = database();
-    flushed(&db, &succeeded("k", NOW));
-    let undoing = undoing("k", true);
-    flushed(&db, &undoing);
-    assert_eq!(sums(&db, &ENDS), [1, 1, 0, 0]);
-    let undone = Task {
-        ending: None,
-        state: onceward::protocol::State::Succeeded,
-        undone: Some(Undone {
-            at_ms: NOW + 50,
-            not_undone: vec![NotUndone {
-                step: None,
-                code: "x".into(),
-                message: String::new(),
-            }],
-        }),
-        version: Version {
-            n: undoing.version.n + 2,
-            ..undoing.version
-        },
-        ..undoing
+    let one = StatsRange {
+        by_hour: true,
+        by_function: true,
+        function: Some("b"),
+        ..two.clone()
     };
-    flushed(&db, &undone);
-    flushed(&db, &undone);
-    assert_eq!(sums(&db, &["succeeded", "undone_partial"]), [1, 1]);
+    assert_eq!(
+        shown(&db, &one),
+        [(2 * HOUR, "b".into(), 1), (3 * HOUR, "b".into(), 1)]
+    );
+    let short = StatsRange { rows: 1, ..by_hour };
+    assert_eq!(shown(&db, &short).len(), 1);
+    assert_eq!(shown(&db, &range(8 * HOUR, 9 * HOUR)), []);
 }
 
 #[test]
-fn what_a_task_cost_is_counted_as_it_grows() {
+fn every_column_is_read() {
     let db = database();
-    let mut task = begun("k", NOW);
-    let cost = |requests| Cost {
-        requests,
-        rows: 2 * requests,
-        d1_rows: 3 * requests,
-        ms: 4 * requests,
+    let names: Vec<String> = COUNTS
+        .iter()
+        .map(|name| (*name).to_owned())
+        .chain((0..16).map(|n| format!("took_{n}")))
+        .collect();
+    let values: Vec<String> = (1..=names.len()).map(|n| n.to_string()).collect();
+    let sql = format!(
+        "INSERT INTO stats (hour_ms, function, {}) VALUES ({HOUR}, 'f', {})",
+        names.join(", "),
+        values.join(", ")
+    );
+    db.execute(&sql, []).expect("a row");
+    let all = rows(&db, &d1::stats(&range(HOUR, 2 * HOUR)));
+    let sums = Sums::of_row(&all[0]);
+    for (at, name) in COUNTS.iter().enumerate() {
+        assert_eq!(sums.get(name), at as u64 + 1, "{name}");
+    }
+    for (at, took) in sums.took.iter().enumerate() {
+        assert_eq!(*took, at as u64 + 17);
+    }
+    // Folded and totalled they are the same.
+    let [add, delete] = d1::fold_stats(2 * HOUR, 10);
+    assert_eq!((run(&db, &add), run(&db, &delete)), (1, 1));
+    assert_eq!(rows(&db, &d1::stats(&range(0, HOUR))), all);
+    run(&db, &d1::total_stats(2 * HOUR, NOW));
+    assert_eq!(totals(&db), [("f".to_owned(), sums)]);
+}
+
+fn totals(db: &Connection) -> Vec<(String, Sums)> {
+    let sql = "SELECT value FROM jobs WHERE job = 'totals'";
+    let text: String = db.query_row(sql, [], |row| row.get(0)).expect("totals");
+    let value: Value = serde_json::from_str(&text).expect("JSON");
+    let functions = value["functions"].as_array().expect("a list");
+    let read = |one: &Value| {
+        let list = |at: usize| one[at].as_array().expect("a list").clone();
+        let name = one[0].as_str().expect("a name").to_owned();
+        (name, Sums::of_lists(&list(1), &list(2)))
     };
-    let columns = ["object_requests", "object_rows", "d1_rows", "object_ms"];
-    task.cost = cost(2);
-    flushed(&db, &task);
-    assert_eq!(sums(&db, &columns), [2, 4, 6, 8]);
-    task.cost = cost(5);
-    task.version.n += 2;
-    flushed(&db, &task);
-    assert_eq!(sums(&db, &columns), [5, 10, 15, 20]);
+    functions.iter().map(read).collect()
 }
 
 #[test]
-fn the_time_that_a_task_took_falls_into_one_part() {
-    let bounds = limits::TOOK_MS;
-    let highest = bounds[bounds.len() - 1] + 1;
-    for (took_ms, part) in [
+fn hours_that_are_folded_stay_in_the_sum_of_all() {
+    let db = filled();
+    let all = || {
+        shown(
+            &db,
+            &StatsRange {
+                by_function: true,
+                ..range(0, 9 * HOUR)
+            },
+        )
+    };
+    let before = all();
+    // Three of six rows, and then the other three.
+    for left in [5, 2 + 2] {
+        let [add, delete] = d1::fold_stats(4 * HOUR, 3);
+        run(&db, &add);
+        assert_eq!(run(&db, &delete), 3);
+        assert_eq!(all(), before);
+        let sql = "SELECT count(*) FROM stats";
+        assert!(count(&db, sql) >= left, "{} rows", count(&db, sql));
+    }
+    assert_eq!(
+        count(&db, "SELECT count(*) FROM stats WHERE hour_ms = 0"),
+        2
+    );
+    let [add, delete] = d1::fold_stats(4 * HOUR, 3);
+    assert_eq!(
+        (run(&db, &add), run(&db, &delete)),
         (0, 0),
-        (10, 0),
-        (11, 1),
-        (1_000, 6),
-        (1_001, 7),
-        (highest, 15),
-    ] {
-        let db = database();
-        let answer = onceward::types::Answer::json(200, &serde_json::json!(1));
-        let mut task = finished(begun("k", NOW), Verdict::Succeeded(answer), NOW + 1);
-        task.finished_ms = Some(NOW + took_ms);
-        flushed(&db, &task);
-        let columns: Vec<String> = (0..16).map(|n| format!("took_{n}")).collect();
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        let mut wanted = vec![0; 16];
-        wanted[part] = 1;
-        assert_eq!(sums(&db, &columns), wanted, "{took_ms}");
-        let took = i64::try_from(took_ms).expect("small");
-        assert_eq!(sums(&db, &["took_ms"]), [took]);
-    }
+        "the base is not folded"
+    );
+    assert_eq!(all(), before);
 }
 
 #[test]
-fn counts_from_memory_add_up() {
-    let db = database();
-    let counts = Counts {
-        same_key: 3,
-        same_bytes: 2,
-        mismatch: 1,
-        late: 4,
+fn totals_and_the_hours_since_are_everything() {
+    let db = filled();
+    run(&db, &d1::total_stats(3 * HOUR, NOW));
+    let accepted = |all: &[(String, Sums)]| -> Vec<u64> {
+        all.iter().map(|(_, sums)| sums.get("accepted")).collect()
     };
-    for at_ms in [NOW, NOW, NOW + HOUR_MS] {
-        run(&db, &d1::count(at_ms, "lab", counts));
-    }
-    let columns = ["same_key", "same_bytes", "mismatch", "late"];
-    assert_eq!(sums(&db, &columns), [9, 6, 3, 12]);
-    assert_eq!(sums(&db, &["1"]), [2], "one row for each hour");
+    assert_eq!(accepted(&totals(&db)), [20, 2]);
+    assert_eq!(
+        shown(&db, &range(3 * HOUR, 9 * HOUR)),
+        [(0, String::new(), 22)]
+    );
+    // A run that began earlier and comes later changes nothing.
+    run(&db, &d1::total_stats(HOUR, NOW - 1));
+    assert_eq!(accepted(&totals(&db)), [20, 2]);
+    hour(&db, 2 * HOUR, "c", 5);
+    run(&db, &d1::total_stats(3 * HOUR, NOW + 1));
+    assert_eq!(accepted(&totals(&db)), [20, 2, 5]);
+}
+
+#[test]
+fn an_empty_database_has_empty_totals() {
+    let db = database();
+    run(&db, &d1::total_stats(3 * HOUR, NOW));
+    assert_eq!(totals(&db), []);
+}
+
+#[test]
+fn a_range_is_read_by_the_primary_key() {
+    let db = database();
+    let plan = plan(&db, &d1::stats(&range(HOUR, 2 * HOUR)));
+    assert!(
+        plan.contains("PRIMARY KEY (hour_ms>? AND hour_ms<?)"),
+        "{plan}"
+    );
 }

@@ -10,15 +10,22 @@ pub const MIGRATIONS: &[&str] = &[
 
 mod clean;
 mod endpoint;
+mod jobs;
 mod list;
 mod stats;
+mod stats_read;
 mod task;
 
-pub use clean::{clean_checkpoints, clean_tasks, overdue};
+pub use clean::{
+    OPEN_STATES, OpenPage, Stretch, clean_audit, clean_checkpoints, clean_tasks, count_state,
+    due_by, open_tasks, overdue, stretch_end,
+};
 pub use endpoint::{disable, disabled, enable};
+pub use jobs::{count, jobs, remember};
 pub use list::{Index, Look, Plan, some};
-pub use stats::{Counts, count};
-pub use task::{checkpoint, flush, flush_stub, tombstone};
+pub use stats::{Counts, count_duplicates};
+pub use stats_read::{StatsRange, fold_stats, stats, total_stats};
+pub use task::{checkpoint, flush, flush_stub, read_version, tombstone};
 
 /// A value to bind.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -115,7 +115,7 @@ pub struct Counts {
 }
 
 /// Adds counts that were kept in memory.
-pub fn count(now_ms: u64, function: &str, counts: Counts) -> Statement {
+pub fn count_duplicates(now_ms: u64, function: &str, counts: Counts) -> Statement {
     Statement {
         sql: "
 INSERT INTO stats (hour_ms, function, same_key, same_bytes, mismatch, late)

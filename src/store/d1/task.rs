@@ -119,7 +119,8 @@ fn labels_of(task: &Task) -> Option<String> {
     text.and_then(Result::ok)
 }
 
-fn read_version(id: &str) -> Statement {
+/// Which version of a task's row D1 holds.
+pub fn read_version(id: &str) -> Statement {
     Statement {
         sql: READ_VERSION,
         values: vec![id.into()],

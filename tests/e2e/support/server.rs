@@ -200,6 +200,11 @@ impl Server {
             .expect(200)
     }
 
+    /// Where a run of the scheduled handler is asked for.
+    pub fn cron_address(&self) -> (SocketAddr, String) {
+        self.cron.clone()
+    }
+
     /// Sets the fault switch.
     #[track_caller]
     pub fn fault(&self, fault: &Value) {
