@@ -210,3 +210,10 @@ pub const MAX_DATABASES: u16 = 32;
 pub const LIST_PAGE: u32 = 50;
 /// Largest page that can be asked for.
 pub const LIST_PAGE_MAX: u32 = 200;
+
+/// Hashes of one API token: the one that is made now, and those that it replaces.
+pub const MAX_TOKEN_HASHES: usize = 4;
+/// How long what operators did is kept: a quarter of a year.
+pub const AUDIT_MS: u64 = 90 * 24 * 3_600_000;
+/// How long an operator's action waits for its row of the audit.
+pub const AUDIT_WAIT_MS: u64 = 1_000;

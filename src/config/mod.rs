@@ -24,6 +24,7 @@ mod secret;
 mod source;
 mod source_check;
 mod tenant;
+mod tokens;
 
 pub use app::{App, Builder, Functions};
 pub use gateway::{ForwardKey, Gateway, METHODS, OriginHeader, WhenUnknown};

@@ -7,7 +7,8 @@
 //! | `admit`, `hook` | whether a call or a webhook may begin or join a task, in the order of checks of the contract |
 //! | `split` | a delivery with many events |
 //! | `body` | the coding and nesting of a body |
-//! | `auth` | whose bearer token it is |
+//! | `auth` | whose bearer token it is, and what it opens |
+//! | `audit` | what operators did, as a list |
 //! | `prefer` | what the client prefers (RFC 7240) |
 //! | `profile` | what callers of a function are promised: keys, statuses |
 //! | `policy`, `policy_parts`, `policy_page` | the same for each route, as a document and as a page |
@@ -22,7 +23,10 @@
 //! | `explain` | why the signature of a delivery does not hold |
 //! | `signal` | whether a signal may be sent, and what it says |
 //! | `steer` | what an operator asks for, and what the answer is |
+//! | `stored` | what a task was sent and what it answered |
+//! | `erase` | which task is to be erased |
 //! | `journal` | the records of a task as JSON |
+//! | `openapi` | the API as a document for programs |
 //! | `query` | the parameters of an address |
 //! | `reused` | what is said of a key that belongs to another request |
 //! | `problem`, `code` | errors as problem documents (RFC 9457) |
@@ -30,10 +34,12 @@
 
 pub mod admit;
 pub mod answer;
+pub mod audit;
 pub mod auth;
 pub mod body;
 pub mod code;
 pub mod document;
+pub mod erase;
 pub mod explain;
 mod frame;
 pub mod gateway;
@@ -43,6 +49,7 @@ pub mod journal;
 pub mod media;
 pub mod object_call;
 mod object_reply;
+pub mod openapi;
 pub mod page;
 pub mod policy;
 pub mod policy_page;
@@ -60,6 +67,7 @@ pub mod show;
 pub mod signal;
 pub mod split;
 pub mod steer;
+pub mod stored;
 pub mod target;
 pub mod validator;
 pub mod waiting;

@@ -91,6 +91,8 @@ pub enum Ask {
         /// Names the operation.
         op: String,
     },
+    /// What was it begun with?
+    Input,
     /// Forget it.
     Delete,
     /// Look at yourself.
@@ -123,6 +125,7 @@ impl Ask {
             Self::Abandon { .. } => "abandon",
             Self::Retry { .. } => "retry",
             Self::Undo { .. } => "undo",
+            Self::Input => "input",
             Self::Delete => "delete",
             Self::Poke => "poke",
             Self::Owner { .. } => "owner",
@@ -151,7 +154,9 @@ impl Ask {
             Self::Undo { op } => Event::Undo { op },
             Self::Delete => Event::Delete,
             Self::Poke => Event::Poke,
-            Self::Look { .. } | Self::Journal { .. } | Self::Owner { .. } => return None,
+            Self::Look { .. } | Self::Journal { .. } | Self::Input | Self::Owner { .. } => {
+                return None;
+            }
         })
     }
 }
@@ -177,6 +182,7 @@ impl Call {
             | Ask::Cancel { .. }
             | Ask::Abandon { .. }
             | Ask::Undo { .. }
+            | Ask::Input
             | Ask::Delete
             | Ask::Owner { .. }
             | Ask::Poke => Vec::new(),
@@ -228,6 +234,7 @@ impl Call {
             | Ask::Cancel { .. }
             | Ask::Abandon { .. }
             | Ask::Undo { .. }
+            | Ask::Input
             | Ask::Delete
             | Ask::Owner { .. }
             | Ask::Poke => {}
@@ -329,6 +336,12 @@ pub enum Told {
         #[serde(default)]
         generation: u64,
     },
+    /// What it was begun with. The bytes are the first blob.
+    Input {
+        /// The fields that were kept.
+        #[serde(default)]
+        headers: Headers,
+    },
     /// The key that the signed bytes came with first.
     Owner {
         /// That key.
@@ -363,6 +376,7 @@ impl Told {
             Self::Ended(_) => "ended",
             Self::Planned(_) => "planned",
             Self::NoSuchStep => "no_such_step",
+            Self::Input { .. } => "input",
             Self::Owner { .. } => "owner",
             Self::NotFound => "not_found",
             Self::Done => "done",

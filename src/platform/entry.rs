@@ -1,6 +1,6 @@
 //! The Worker that this repository deploys: its configuration and the two event handlers.
 
-use super::{App, GATEWAYS, SOURCES, scheduled_tick, serve, variable};
+use super::{App, GATEWAYS, SOURCES, TOKENS, scheduled_tick, serve, variable};
 use crate::config::{Builder, ConfigProblem, Source};
 use crate::function::Function;
 use crate::functions;
@@ -21,7 +21,8 @@ fn configuration(env: &Env) -> std::result::Result<App, Vec<ConfigProblem>> {
         )
         .source(Source::generic("inbox").runs("inbox"))
         .declared(variable(env, SOURCES).as_ref())
-        .declared_gateways(variable(env, GATEWAYS).as_ref());
+        .declared_gateways(variable(env, GATEWAYS).as_ref())
+        .declared_tokens(variable(env, TOKENS).as_ref());
     #[cfg(feature = "lab")]
     let builder = super::lab::sources()
         .into_iter()

@@ -39,7 +39,7 @@ mod wire;
 pub use crate::runtime::App;
 pub use object::TaskObject;
 pub use serve::serve;
-pub use variable::{GATEWAYS, SOURCES, variable};
+pub use variable::{GATEWAYS, SOURCES, TOKENS, variable};
 
 use edge::{PlatformEdge, Waits};
 use std::rc::Rc;

@@ -8,6 +8,8 @@ use worker::Env;
 pub const SOURCES: &str = "ONCEWARD_SOURCES";
 /// The variable that declares gateways.
 pub const GATEWAYS: &str = "ONCEWARD_GATEWAYS";
+/// The variable that declares API tokens.
+pub const TOKENS: &str = "ONCEWARD_TOKENS";
 
 /// A variable as JSON: a table of `wrangler.toml`, or a text that holds JSON. A text that holds none comes back
 /// as the text, so that whoever reads it can say what was wanted. `None` if it is not set.

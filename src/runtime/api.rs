@@ -1,14 +1,17 @@
 //! Queries and steering: one task, the list, forgetting; and the lab's switches.
 
 use super::ask::{self, NoReply};
+use super::audit::{Act, audited};
 use super::delivery;
 use super::ports::{Edge, Level};
 #[cfg(feature = "lab")]
 use super::serve::Body;
 use super::serve::Exchange;
+use super::stored;
 use super::within;
+use crate::http::auth::Caller;
 use crate::http::code::Code;
-use crate::http::document::{TaskDocument, TaskState};
+use crate::http::document::TaskDocument;
 use crate::http::journal;
 use crate::http::object_call::{Ask, Call, Told};
 use crate::http::prefer::Prefer;
@@ -20,6 +23,7 @@ use crate::limits;
 use crate::store::d1 as sql;
 use crate::store::rows::{Cursor, TaskRow};
 use crate::types::{Answer, Database, TaskId};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// How long an object is asked before the answer is 503.
@@ -153,35 +157,22 @@ pub(super) async fn journal(
 }
 
 /// Has a task forgotten.
-pub(super) async fn forget(edge: &Edge, id: TaskId) -> Result<Answer, Problem> {
-    let call = Call {
-        task_id: id,
-        ask: Ask::Delete,
+pub(super) async fn forget(edge: &Edge, caller: &Caller, id: TaskId) -> Result<Answer, Problem> {
+    let act = Act {
+        caller,
+        action: "forget",
+        task_id: Some(id),
+        detail: Value::Null,
     };
-    let reply = ask::ask(edge, &call, edge.now_ms() + PATIENCE_MS)
-        .await
-        .map_err(|error| unreachable(edge, id, &error))?;
-    match reply.told {
-        Told::Done => Ok(Answer {
+    audited(edge, act, async {
+        stored::forget(edge, id).await?;
+        Ok(Answer {
             status: 204,
             headers: [("onceward-task-id", id.to_string())].into_iter().collect(),
             body: Vec::new(),
-        }),
-        Told::InProgress(standing) => Err(Problem::new(
-            Code::TaskInProgress,
-            format!(
-                "The task is {}; only a task that has ended can be forgotten.",
-                TaskState::of(&standing.summary).as_str()
-            ),
-        )
-        .task(id)),
-        Told::NotFound => Err(absent(id)),
-        other => Err(unreachable(
-            edge,
-            id,
-            &NoReply::Unreachable(other.name().into()),
-        )),
-    }
+        })
+    })
+    .await
 }
 
 struct Page {
@@ -223,15 +214,16 @@ fn page(target: &str) -> Result<Page, Problem> {
 }
 
 /// The list, from D1, newest first. A task is in it from its end, or from when it first had to wait.
-pub(super) async fn list(edge: &Edge, exchange: &Exchange) -> Result<Answer, Problem> {
+pub(super) async fn list(
+    edge: &Edge,
+    exchange: &Exchange,
+    tenant: &str,
+) -> Result<Answer, Problem> {
     let page = page(&exchange.target)?;
-    let statement = sql::list(page.before, page.limit + 1, edge.now_ms());
-    let rows = rows(edge, &statement).await.map_err(|error| {
+    let statement = sql::list(page.before, page.limit + 1, edge.now_ms(), tenant);
+    let rows: Vec<TaskRow> = rows(edge, &statement).await.map_err(|error| {
         edge.log(Level::Error, "list", json!({ "error": error }));
-        Problem::new(
-            Code::Unavailable,
-            "The database of results does not answer. Tasks go on without it.",
-        )
+        no_database()
     })?;
     let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
     let more = rows.len() > limit;
@@ -256,8 +248,19 @@ pub(super) async fn list(edge: &Edge, exchange: &Exchange) -> Result<Answer, Pro
     Ok(answer)
 }
 
+/// D1 does not answer.
+pub(super) fn no_database() -> Problem {
+    Problem::new(
+        Code::Unavailable,
+        "The database of results does not answer. Tasks go on without it.",
+    )
+}
+
 /// Reads rows; a read may be tried again, whatever went wrong with it.
-async fn rows(edge: &Edge, statement: &sql::Statement) -> Result<Vec<TaskRow>, String> {
+pub(super) async fn rows<T: DeserializeOwned>(
+    edge: &Edge,
+    statement: &sql::Statement,
+) -> Result<Vec<T>, String> {
     let until = edge.now_ms() + LIST_TIMEOUT_MS;
     let mut tries = 0;
     loop {

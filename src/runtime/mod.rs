@@ -21,6 +21,7 @@
 
 mod api;
 mod ask;
+mod audit;
 mod batch;
 mod children;
 mod cron;
@@ -29,6 +30,7 @@ mod delivery;
 mod desk;
 mod explain;
 mod flush;
+mod gate;
 mod gateway;
 mod go_on;
 mod host;
@@ -40,6 +42,7 @@ mod ports;
 mod serve;
 mod slice;
 mod steer;
+mod stored;
 mod told;
 
 pub use cron::tick;

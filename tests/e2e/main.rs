@@ -8,6 +8,8 @@
 
 mod support;
 
+mod answers;
+mod audit;
 mod auth;
 mod bodies;
 mod cancel;
@@ -52,5 +54,6 @@ mod sleeps;
 mod slices;
 mod sources;
 mod steer;
+mod tokens;
 mod undo;
 mod wrangler;

@@ -89,6 +89,25 @@ const SIGNALLED: &[Code] = &[
     Code::Overloaded,
 ];
 
+/// `GET /v1/tasks/{id}/answer`.
+const ANSWERED: &[Code] = &[
+    Code::InputInvalid,
+    Code::Unauthorized,
+    Code::TaskNotFound,
+    Code::NoAnswer,
+    Code::TaskInProgress,
+];
+
+/// `POST /v1/erase`.
+const ERASED: &[Code] = &[
+    Code::InputInvalid,
+    Code::Unauthorized,
+    Code::TaskNotFound,
+    Code::TaskInProgress,
+    Code::BodyTooLarge,
+    Code::UnsupportedMediaType,
+];
+
 fn declared(route: &Route) -> Declared {
     let of = |good, codes| Declared {
         good,
@@ -106,10 +125,13 @@ fn declared(route: &Route) -> Declared {
             codes: CALLED,
             own: true,
         },
-        Route::ListTasks | Route::SetFaults => {
+        Route::ListTasks | Route::ListAudit | Route::SetFaults => {
             of(&[200], &[Code::InputInvalid, Code::Unauthorized])
         }
         Route::ShowTask { .. } | Route::ShowJournal { .. } => of(&[200, 304], LOOKED),
+        Route::ShowAnswer { .. } => of(&[200], ANSWERED),
+        Route::ShowInput { .. } => of(&[200], LOOKED),
+        Route::Erase => of(&[200], ERASED),
         Route::ForgetTask { .. } => of(
             &[204],
             &[Code::Unauthorized, Code::TaskNotFound, Code::TaskInProgress],
@@ -131,6 +153,7 @@ fn declared(route: &Route) -> Declared {
         Route::Proxy { .. } | Route::Continue => of(&[], &[Code::NotFound]),
         Route::Preflight { .. } => of(&[204], &[]),
         Route::PolicyPage { .. } => of(&[200], &[Code::NotFound]),
+        Route::OpenApi => of(&[200, 304], &[]),
         Route::Health
         | Route::ErrorPage { .. }
         | Route::ErrorIndex

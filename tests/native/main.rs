@@ -1,5 +1,6 @@
 //! Native tests of the pure parts: fast, no workerd.
 
+mod access;
 mod author;
 mod author_ends;
 mod author_faults;
@@ -36,6 +37,7 @@ mod lab_run_save;
 mod lab_run_undo;
 #[cfg(feature = "lab")]
 mod lab_run_waits;
+mod openapi;
 mod payment;
 mod previous;
 mod protocol_again;
@@ -64,6 +66,7 @@ mod protocol_watch;
 mod protocol_words;
 mod protocol_world;
 mod sql;
+mod sql_audit;
 mod store;
 mod webhook_packs;
 mod webhook_vectors;

@@ -14,7 +14,7 @@ use rusqlite::{Connection, ToSql};
 
 const NOW: u64 = 1_795_989_751_097;
 
-struct Bound<'a>(&'a Value);
+pub struct Bound<'a>(pub &'a Value);
 
 impl ToSql for Bound<'_> {
     #[allow(clippy::cast_precision_loss)] // exactly what the edge does
@@ -29,7 +29,7 @@ impl ToSql for Bound<'_> {
     }
 }
 
-fn database() -> Connection {
+pub fn database() -> Connection {
     let db = Connection::open_in_memory().expect("memory");
     for migration in d1::MIGRATIONS {
         db.execute_batch(migration).expect("migration");
@@ -37,7 +37,7 @@ fn database() -> Connection {
     db
 }
 
-fn run(db: &Connection, statement: &Statement) -> usize {
+pub fn run(db: &Connection, statement: &Statement) -> usize {
     assert!(statement.values.len() <= 100, "D1 takes 100 parameters");
     let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
     let mut prepared = db.prepare(statement.sql).expect("statement");
@@ -310,7 +310,7 @@ fn pages_of_equal_times_neither_skip_nor_double() {
     let mut seen = Vec::new();
     let mut before = None;
     loop {
-        let page = ids(&db, &d1::list(before, 10, NOW));
+        let page = ids(&db, &d1::list(before, 10, NOW, ""));
         let Some((at, id)) = page.last().cloned() else {
             break;
         };
@@ -332,14 +332,14 @@ fn the_list_shows_neither_tombstones_nor_what_has_expired() {
     let dead = succeeded("dead", NOW);
     apply(&db, &d1::flush(&dead, None));
     let expires = dead.expires_ms.expect("final");
-    assert_eq!(ids(&db, &d1::list(None, 10, expires - 1)).len(), 1);
-    assert_eq!(ids(&db, &d1::list(None, 10, expires)).len(), 0);
+    assert_eq!(ids(&db, &d1::list(None, 10, expires - 1, "")).len(), 1);
+    assert_eq!(ids(&db, &d1::list(None, 10, expires, "")).len(), 0);
     let over = Version {
         n: 99,
         ..dead.version
     };
     apply(&db, &d1::tombstone(&dead, over, NOW));
-    assert_eq!(ids(&db, &d1::list(None, 10, NOW)).len(), 0);
+    assert_eq!(ids(&db, &d1::list(None, 10, NOW, "")).len(), 0);
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn the_list_and_the_jobs_use_their_indexes() {
     let db = database();
     let id = begun("k", NOW).id();
     for (statement, index) in [
-        (d1::list(Some((NOW, id)), 10, NOW), "tasks_by_created"),
+        (d1::list(Some((NOW, id)), 10, NOW, ""), "tasks_by_created"),
         (d1::overdue(NOW, 0, (0, ""), 10), "tasks_by_due"),
         (d1::clean_tasks(NOW, 0, 10), "tasks_by_due"),
         (d1::clean_checkpoints(NOW, 0, 10), "tasks_by_due"),
@@ -532,8 +532,8 @@ fn the_cleaner_takes_cancelled_tasks_as_well() {
     with_checkpoints(&db, &gone, 2);
     let expires = gone.expires_ms.expect("final");
     let grace = limits::ORPHAN_GRACE_MS;
-    assert_eq!(ids(&db, &d1::list(None, 10, expires - 1)).len(), 1);
-    assert_eq!(ids(&db, &d1::list(None, 10, expires)).len(), 0);
+    assert_eq!(ids(&db, &d1::list(None, 10, expires - 1, "")).len(), 1);
+    assert_eq!(ids(&db, &d1::list(None, 10, expires, "")).len(), 0);
     assert_eq!(run(&db, &d1::overdue(expires, expires - 1, (0, ""), 10)), 1);
     assert_eq!(run(&db, &d1::overdue(expires, expires, (0, ""), 10)), 0);
     let now = expires + grace;
@@ -551,7 +551,7 @@ fn a_task_at_work_is_left_alone_though_its_old_answer_has_expired() {
     apply(&db, &d1::flush(&task, None));
     with_checkpoints(&db, &task, 2);
     let now = expires + 2 * limits::ORPHAN_GRACE_MS;
-    assert_eq!(ids(&db, &d1::list(None, 10, now)).len(), 1);
+    assert_eq!(ids(&db, &d1::list(None, 10, now, "")).len(), 1);
     assert_eq!(run(&db, &d1::clean_checkpoints(now, 0, 10)), 0);
     assert_eq!(run(&db, &d1::clean_tasks(now, 0, 10)), 0);
     // Its ticket should have been claimed long ago.
@@ -583,12 +583,12 @@ fn what_only_a_signal_or_an_operator_moves_is_never_poked() {
     let ages = NOW + 100 * limits::MAX_RETENTION_MS;
     assert_eq!(run(&db, &d1::overdue(ages, ages, (0, ""), 10)), 0);
     assert_eq!(run(&db, &d1::clean_tasks(ages, 0, 10)), 0);
-    assert_eq!(ids(&db, &d1::list(None, 10, ages)).len(), 2);
+    assert_eq!(ids(&db, &d1::list(None, 10, ages, "")).len(), 2);
 }
 
 /// The rows of the list, as D1 gives them to the edge.
 fn rows(db: &Connection) -> Vec<TaskRow> {
-    let statement = d1::list(None, 100, NOW);
+    let statement = d1::list(None, 100, NOW, "");
     let values: Vec<Bound<'_>> = statement.values.iter().map(Bound).collect();
     let mut prepared = db.prepare(statement.sql).expect("statement");
     let names: Vec<String> = prepared.column_names().map(ToString::to_string).collect();

@@ -8,10 +8,14 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/0003_operations.sql"),
 ];
 
+mod audit;
 mod clean;
 mod list;
 mod task;
 
+pub use audit::{
+    Action, AuditQuery, audit, audit_begins, audit_ends, audit_id, clean_audit, erase_checkpoints,
+};
 pub use clean::{clean_checkpoints, clean_tasks, overdue};
 pub use list::list;
 pub use task::{checkpoint, flush, flush_stub, tombstone};
