@@ -4,8 +4,9 @@ use super::problem::{Cause, Problem};
 use super::query;
 use crate::limits;
 use crate::store::d1::AuditQuery;
-use crate::types::time::{parse_rfc3339, rfc3339};
+use crate::types::time::rfc3339;
 use crate::types::{Answer, TaskId};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -122,12 +123,12 @@ impl Wish {
                 ),
                 "created_after" => keep(
                     &mut query.after_ms,
-                    parse_rfc3339(&value),
+                    time(&value),
                     "wanted a time, like 2027-01-31T00:00:00Z",
                 ),
                 "created_before" => keep(
                     &mut query.before_ms,
-                    parse_rfc3339(&value),
+                    time(&value),
                     "wanted a time, like 2027-01-31T00:00:00Z",
                 ),
                 "cursor" => keep(
@@ -186,6 +187,12 @@ fn cause(name: &str, detail: &str) -> Cause {
         detail: detail.to_owned(),
         pointer: name.to_owned(),
     }
+}
+
+/// A point in time; one before 1970 is before everything.
+fn time(text: &str) -> Option<u64> {
+    let stamp: Timestamp = text.parse().ok()?;
+    Some(u64::try_from(stamp.as_millisecond()).unwrap_or(0))
 }
 
 /// A name of ours: lower case, digits, `_` and `-`.

@@ -37,6 +37,7 @@ mod lost_alarms;
 mod manners;
 mod message_faults;
 mod on_unknown;
+mod openapi;
 mod packs;
 mod packs_more;
 mod panics;

@@ -88,7 +88,7 @@ fn security_schemes() -> Value {
 fn parameters() -> Value {
     let key = json!({
         "type": "string", "minLength": 1, "maxLength": 257,
-        "pattern": "^([!#-~][!-~]{0,254}|\"([!#-\\[\\]-~]|\\\\[\\\\\"]){1,255}\")$",
+        "pattern": "^([!#-~]{1,255}|\"([!#-\\[\\]-~]|\\\\[\\\\\"]){1,255}\")$",
     });
     let header = |name: &str, required: bool, description: &str, schema: &Value| json!({ "name": name, "in": "header", "required": required, "description": description, "schema": schema });
     let about = "1 to 255 visible ASCII characters, bare or as a quoted string.";

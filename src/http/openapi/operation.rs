@@ -17,6 +17,9 @@ pub(super) struct Operation {
     codes: Vec<Code>,
 }
 
+/// The one spelling of a task's id.
+pub(super) const UUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+
 /// A schema by its name.
 pub(super) fn schema(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
@@ -232,7 +235,7 @@ fn segments(pattern: &str) -> Vec<Value> {
 
 fn segment(name: &str, pattern: &str) -> Value {
     match name {
-        "id" => json!({ "type": "string", "format": "uuid", "pattern": "^[0-9a-f-]{36}$" }),
+        "id" => json!({ "type": "string", "format": "uuid", "pattern": format!("^{UUID}$") }),
         "code" => {
             let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
             json!({ "type": "string", "enum": codes })

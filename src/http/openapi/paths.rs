@@ -1,6 +1,6 @@
 //! Every route, described. What it asks of the caller comes from the table of routes.
 
-use super::operation::{Operation, query, schema, shared};
+use super::operation::{Operation, UUID, query, schema, shared};
 use crate::http::code::Code;
 use crate::http::route::Entry;
 use crate::limits;
@@ -131,7 +131,7 @@ fn task(entry: &Entry) -> Option<Operation> {
     Some(match (entry.method, entry.pattern) {
         ("GET", "/v1/tasks") => Operation::new("list_tasks", "The list of tasks, newest first")
             .says("A task is in it from its end, or from when it first had to wait.")
-            .takes([limit(), query("cursor", "`next_cursor` of the page before.", &text("^[0-9a-f]{1,13}\\.[0-9a-f-]{36}$"))])
+            .takes([limit(), query("cursor", "`next_cursor` of the page before.", &text(&format!("^(0|[1-9a-f][0-9a-f]{{0,12}})\\.{UUID}$")))])
             .gives("200", "A page.", &schema("TaskPage"))
             .refuses(&[Code::InputInvalid]),
         ("GET", "/v1/tasks/{id}") => Operation::new("show_task", "One task, as it stands now")
@@ -160,7 +160,7 @@ fn task(entry: &Entry) -> Option<Operation> {
             .refuses(LOOKED),
         ("GET", "/v1/audit") => Operation::new("list_audit", "What operators did, newest first")
             .takes([
-                query("task_id", "To this task.", &json!({ "type": "string", "format": "uuid", "pattern": "^[0-9a-f-]{36}$" })),
+                query("task_id", "To this task.", &json!({ "type": "string", "format": "uuid", "pattern": format!("^{UUID}$") })),
                 query("token", "With the token of this name.", &text("^[a-z0-9_-]{1,64}$")),
                 query("action", "Only this action.", &text("^[a-z0-9_-]{1,64}$")),
                 time("created_after", "After this time."),
@@ -183,7 +183,6 @@ fn steer(entry: &Entry) -> Option<Operation> {
             .takes([
                 shared("OptionalKey"),
                 shared("Prefer"),
-                query("token", "The token of a one-time address.", &json!({ "type": "string", "pattern": "^[0-9]+\\.[0-9a-f]{64}$" })),
             ])
             .body(false, &any)
             .gives("202", "Taken.", &json!({ "anyOf": [schema("TaskDocument"), schema("ShortTask"), schema("Signalled")] }))

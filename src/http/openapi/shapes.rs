@@ -338,7 +338,7 @@ fn described() -> Value {
             "body_base64": { "type": "string", "pattern": BASE64, "description": "The bytes that came, in base64." },
             "method": { "type": "string", "pattern": TOKEN, "maxLength": 32, "description": "POST, if it is left out." },
             "target": { "type": "string", "pattern": "^/", "maxLength": 16_384, "description": "Path and query that it was sent to." },
-            "url": { "type": "string", "format": "uri", "pattern": "^https?://", "maxLength": 16_384, "description": "The whole URL that it was sent to." },
+            "url": { "type": "string", "pattern": "^https?://", "maxLength": 16_384, "description": "The whole URL that it was sent to." },
             "now": { "type": "string", "format": "date-time", "description": "When it came; now, if it is left out." },
         },
     })
