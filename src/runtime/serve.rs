@@ -188,6 +188,7 @@ async fn answer(
 }
 
 /// What everybody may see.
+#[cfg_attr(not(feature = "lab"), allow(unused_variables))]
 fn public(route: Route, exchange: &Exchange, edge: &Edge, app: &App) -> Result<Answer, Problem> {
     match route {
         Route::Health => Ok(Answer::json(200, &json!({"status": "ok"}))),
