@@ -2,9 +2,9 @@
 # `make` alone prints this list.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test lint unit model simulate coverage mutants mutants-changed e2e chaos fuzz hostile demo build build-lab dry-run bench bench-steps setup doctor clean
+.PHONY: help dev test lint unit model simulate coverage mutants mutants-changed e2e chaos fuzz hostile schema demo build build-lab dry-run bench bench-steps setup doctor clean
 
-export PORT HOST STATE TOKEN MINUTES SEED SEEDS TARGET REQUESTS ONLY BRANCHES BASE MOST JOBS
+export PORT HOST STATE TOKEN BUDGET MINUTES SEED SEEDS TARGET REQUESTS ONLY BRANCHES BASE MOST JOBS
 
 help: ## Print this list
 	@echo "Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers"
@@ -54,6 +54,9 @@ fuzz: ## Throw mutated input at everything that parses the outside (TARGET=, all
 
 hostile: ## Send random requests to workerd, and judge every answer (REQUESTS=100000, SEED=, ONLY= one of them)
 	@exec scripts/hostile.sh
+
+schema: ## Validate docs/openapi.json, and test the lab build against it (BUDGET=100 seconds; Python 3.10 with venv)
+	@exec scripts/schemathesis.sh
 
 build: ## Build what is deployed, into build/
 	@exec scripts/build.sh release

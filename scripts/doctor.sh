@@ -27,6 +27,11 @@ check cargo "install rustup: https://rustup.rs" cargo --version
 check cc "Debian: apt-get install gcc libc6-dev; macOS: xcode-select --install" cc --version
 check node "Debian: apt-get install nodejs npm; macOS: brew install node (any version)" node --version
 check npm "comes with node" npm --version
+if python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+  ok python3 "$(python3 --version 2>&1)"
+else
+  note python3 "no 3.10 with venv: make schema, a part of make test, needs it (Debian: apt-get install python3-venv; macOS: brew install python)"
+fi
 have curl || note curl "not here; only the commands that make dev prints need it"
 
 echo "From the project (make setup installs it):"

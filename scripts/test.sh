@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests: test.sh all|lint|unit|model|fuzz|e2e|chaos|dry-run. CI runs `all` from a clean checkout.
+# Runs the tests: test.sh all|lint|unit|model|fuzz|e2e|schema|chaos|dry-run. CI runs `all` from a clean checkout.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
@@ -70,6 +70,11 @@ e2e() {
   step "hostile requests" env REQUESTS="${REQUESTS:-5000}" scripts/hostile.sh
 }
 
+schema() {
+  PART=schema
+  step "OpenAPI and schemathesis" env BUDGET="${BUDGET:-100}" scripts/schemathesis.sh
+}
+
 # Short here; before a release it runs for half an hour.
 chaos() {
   PART=chaos
@@ -105,6 +110,7 @@ case "${1:-all}" in
     unit
     fuzz
     e2e
+    schema
     chaos
     dry_run
     coverage
@@ -115,8 +121,9 @@ case "${1:-all}" in
   model) model ;;
   fuzz) fuzz ;;
   e2e) e2e ;;
+  schema) schema ;;
   chaos) chaos ;;
   dry-run) dry_run ;;
-  *) die "unknown part '$1'" "Use: scripts/test.sh all|lint|unit|model|fuzz|e2e|chaos|dry-run" ;;
+  *) die "unknown part '$1'" "Use: scripts/test.sh all|lint|unit|model|fuzz|e2e|schema|chaos|dry-run" ;;
 esac
 say "passed in $((SECONDS - started_all)) s. Next: make dev"

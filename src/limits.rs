@@ -283,3 +283,8 @@ pub const EVENTS_READ_MS: u64 = 2_000;
 pub const EVENTS_TASKS: u32 = 100;
 /// Rows of one database that one such reading looks at, for either.
 pub const EVENTS_ROWS: u32 = 400;
+
+/// Hashes of one API token: the one that is made now, and those that it replaces.
+pub const MAX_TOKEN_HASHES: usize = 4;
+/// How long an operator's action waits for its row of the audit.
+pub const AUDIT_WAIT_MS: u64 = 1_000;

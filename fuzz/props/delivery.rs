@@ -4,12 +4,13 @@ use super::input::{SECRET, TOKEN, hmac_hex, is_whole, written};
 use onceward::config::{App, Builder, Source};
 use onceward::function::Function;
 use onceward::http::admit::{Admitted, Delivery, admit_call};
-use onceward::http::auth::Tokens;
+use onceward::http::auth::{Scope, Tokens};
 use onceward::http::body::{Bodies, Rule, decode};
 use onceward::http::code::Code;
 use onceward::http::headers::is_credential;
 use onceward::http::hook::{Arrived, What, admit_hook, check_hook};
 use onceward::http::problem::Problem;
+use onceward::http::route::Access;
 use onceward::limits::MAX_BODY_BYTES;
 use onceward::types::Headers;
 use onceward::webhook::fingerprint::raw;
@@ -76,8 +77,8 @@ pub fn check(data: &[u8]) {
             assert_eq!(admitted.fingerprint, None);
             is_whole_input(&admitted, &content);
         }
-        let tokens = Tokens::single(Some(TOKEN));
-        let call = admit_call(app, "echo", &delivery, request.body.clone(), &tokens, "r");
+        let gate = Tokens::single(Some(TOKEN)).gate(Access::Token(Scope::Invoke));
+        let call = admit_call(app, "echo", &delivery, request.body.clone(), &gate, "r");
         let call = judged(call);
         if call.is_some() {
             let mut fields = request.headers.iter();

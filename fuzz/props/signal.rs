@@ -5,6 +5,7 @@ use super::input::{SECRET, TOKEN, hmac_hex, is_whole, text, written};
 use onceward::http::admit::Delivery;
 use onceward::http::auth::{Scope, Tokens};
 use onceward::http::query::parameters;
+use onceward::http::route::Access;
 use onceward::http::seal::{holds, is_signal_token, seal, signal_token};
 use onceward::http::signal::{Address, admit, check as check_size};
 use onceward::http::steer::{retry, without_body};
@@ -30,8 +31,10 @@ pub fn check(data: &[u8]) {
         task_id,
         name: NAME,
     };
-    match admit(address, &delivery, &request.body, &tokens, Some(SECRET)) {
-        Ok(signal) => {
+    let access = Access::TokenOrOneTime(Scope::Operate);
+    let gate = tokens.clone().gate(access);
+    match admit(address, &delivery, &request.body, &gate, Some(SECRET)) {
+        Ok((signal, caller)) => {
             let bearer = tokens.check(&request.headers, Scope::Operate).is_ok();
             let given: Vec<_> = parameters(&target)
                 .into_iter()
@@ -43,6 +46,7 @@ pub fn check(data: &[u8]) {
                 one_time || (given.is_empty() && bearer),
                 "nobody has the right"
             );
+            assert_eq!(caller.is_some(), !one_time, "who sent it");
             assert!(request.body.len() <= MAX_SIGNAL_BYTES);
             assert!((1..=255).contains(&signal.id.len()) && signal.name == NAME);
             let Outcome::Value(payload) = signal.outcome else {

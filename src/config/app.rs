@@ -1,6 +1,9 @@
 //! Functions and sources put together and checked.
 
-use super::{ConfigProblem, Endpoints, Gateway, Named, Source, declared, gateway, is_route_name};
+use super::{
+    ConfigProblem, Endpoints, Gateway, Named, Source, declared, gateway, is_route_name, tokens,
+};
+use crate::http::auth::Tokens;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -14,6 +17,7 @@ pub struct Builder<F> {
     gateways: Vec<(Gateway, F)>,
     /// Those that this crate brings.
     own: Vec<F>,
+    tokens: Tokens,
     problems: Vec<ConfigProblem>,
 }
 
@@ -24,6 +28,7 @@ impl<F> Default for Builder<F> {
             sources: Vec::new(),
             gateways: Vec::new(),
             own: Vec::new(),
+            tokens: Tokens::default(),
             problems: Vec::new(),
         }
     }
@@ -141,6 +146,26 @@ impl<F: Named> Builder<F> {
         self
     }
 
+    /// Sets the API tokens that the deployment declares in a variable: a JSON object of tokens by name, as
+    /// `docs/access.md` describes them. `None`: there is no such variable.
+    ///
+    /// ```
+    /// use onceward::config::Builder;
+    /// use onceward::function::Function;
+    /// let declared = serde_json::json!({ "dashboard": { "sha256": "ab".repeat(32), "scopes": ["read"] } });
+    /// let builder = Builder::<Function>::new().declared_tokens(Some(&declared));
+    /// assert_eq!(format!("{:?}", builder.build().unwrap().tokens()), "[\"dashboard\"]");
+    /// ```
+    #[must_use]
+    pub fn declared_tokens(mut self, declared: Option<&Value>) -> Self {
+        if let Some(declared) = declared {
+            let (tokens, problems) = tokens::tokens(declared);
+            self.tokens = tokens;
+            self.problems.extend(problems);
+        }
+        self
+    }
+
     /// Checks everything.
     ///
     /// # Errors
@@ -197,6 +222,7 @@ impl<F: Named> Builder<F> {
                 functions,
                 sources,
                 gateways,
+                tokens: self.tokens,
             })
         } else {
             Err(problems)
@@ -263,6 +289,7 @@ pub struct App<F> {
     functions: Functions<F>,
     sources: BTreeMap<String, Source>,
     gateways: BTreeMap<String, Gateway>,
+    tokens: Tokens,
 }
 
 impl<F: Named> App<F> {
@@ -284,6 +311,11 @@ impl<F: Named> App<F> {
     /// A gateway by its name.
     pub fn gateway(&self, name: &str) -> Option<&Gateway> {
         self.gateways.get(name)
+    }
+
+    /// The API tokens that are declared; the secret `ONCEWARD_TOKEN` is not among them.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 
     /// All gateways, by name.

@@ -26,6 +26,7 @@ mod secret;
 mod source;
 mod source_check;
 mod tenant;
+mod tokens;
 
 pub use app::{App, Builder, Functions};
 pub use endpoint::{Endpoint, Endpoints};

@@ -12,7 +12,7 @@
 //! The edge calls [`check_call`] with the head of the request, reads at most [`READ_CAP`] bytes of body,
 //! and calls [`admit_call`]. Webhooks have a file of their own, `hook`.
 
-use super::auth::{Caller, Scope, Tokens};
+use super::auth::{Caller, Gate};
 use super::body::{self, Rule};
 use super::code::Code;
 use super::headers::{keep_input, size};
@@ -103,12 +103,12 @@ pub fn admit_call<F: Named>(
     function: &str,
     delivery: &Delivery<'_>,
     body: Vec<u8>,
-    tokens: &Tokens,
+    gate: &Gate,
     fresh: &str,
 ) -> Result<Admitted, Problem> {
     let function = check_call(app, function, delivery)?;
     body_fits(body.len())?;
-    let Caller { tenant, .. } = tokens.check(delivery.headers, Scope::Invoke)?;
+    let Caller { tenant, .. } = gate.caller(delivery.headers)?;
     let rules = function.rules();
     media::check(delivery.headers, &rules.accepts)?;
     let content_type = delivery.headers.get("content-type");

@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::{Builder, Source};
 use crate::http::hook::{Arrived, What, admit_hook, check_hook};
+use crate::http::{auth::Scope, auth::Tokens, route::Access};
 use crate::types::{Answer, Policy};
 
 #[derive(Debug)]
@@ -179,7 +180,7 @@ fn call(faults: &[Fault]) -> Result<Admitted, Problem> {
         r.name,
         &delivery,
         r.body,
-        &Tokens::single(Some("token")),
+        &Tokens::single(Some("token")).gate(Access::Token(Scope::Invoke)),
         "fresh",
     )
 }
@@ -378,7 +379,7 @@ fn packed_calls_are_compared_by_their_content() {
             "event",
             &delivery,
             body,
-            &Tokens::single(Some("token")),
+            &Tokens::single(Some("token")).gate(Access::Token(Scope::Invoke)),
             "fresh",
         )
     };

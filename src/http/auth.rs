@@ -2,14 +2,18 @@
 //!
 //! Tokens are kept and compared as SHA-256, in constant time and without stopping at a match, so
 //! that the time taken says nothing about them. No token configured means that every call is refused.
+//!
+//! What a route asks of its caller stands in the table of routes and nowhere else: a [`Gate`] is made of
+//! it, and whoever needs a caller gets one from there.
 
 use super::code::Code;
 use super::problem::Problem;
+use super::route::Access;
 use crate::types::Headers;
 use crate::webhook::single;
 use sha2::{Digest, Sha256};
 use std::fmt;
-use subtle::ConstantTimeEq;
+use subtle::{Choice, ConstantTimeEq};
 
 /// A right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,29 +24,41 @@ pub enum Scope {
     Operate,
     /// Call functions.
     Invoke,
+    /// Look at what a task was sent: its raw input.
+    Input,
 }
 
 impl Scope {
     /// Every right.
-    pub const ALL: &'static [Self] = &[Self::Read, Self::Operate, Self::Invoke];
+    pub const ALL: &'static [Self] = &[Self::Read, Self::Operate, Self::Invoke, Self::Input];
 
-    /// The word used in messages.
+    /// The word used in configurations and messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Operate => "operate",
             Self::Invoke => "invoke",
+            Self::Input => "input",
         }
     }
 }
 
-/// A token that is accepted.
+/// Name of the token that the secret `ONCEWARD_TOKEN` is.
+pub const ROOT: &str = "default";
+
+/// A token that is accepted: never its text.
 #[derive(Clone)]
-struct Token {
-    name: String,
-    hash: [u8; 32],
-    scopes: Vec<Scope>,
-    tenant: String,
+pub struct Token {
+    /// Its name, for logs and the audit.
+    pub name: String,
+    /// SHA-256 of its text; several while it is rotated.
+    pub hashes: Vec<[u8; 32]>,
+    /// Its rights. None includes another.
+    pub scopes: Vec<Scope>,
+    /// Whose tasks it is for; empty for everybody's.
+    pub tenant: String,
+    /// From then on (milliseconds since 1970) it is over.
+    pub until_ms: Option<u64>,
 }
 
 /// Who calls.
@@ -50,8 +66,34 @@ struct Token {
 pub struct Caller {
     /// Name of the token, for the log.
     pub name: String,
-    /// Tenant label: part of the scope of every key that this caller sends.
+    /// Tenant label: part of the scope of every key that this caller sends, and the only one whose tasks
+    /// it sees. Empty: it sees everybody's.
     pub tenant: String,
+}
+
+impl Caller {
+    /// The only tenant whose tasks it sees, if there is one.
+    pub fn only(&self) -> Option<&str> {
+        Some(self.tenant.as_str()).filter(|tenant| !tenant.is_empty())
+    }
+
+    /// Whether tasks of this tenant are its business.
+    pub fn sees(&self, tenant: &str) -> bool {
+        self.tenant.is_empty() || self.tenant == tenant
+    }
+
+    /// Lets it go on where everybody's tasks are meant.
+    ///
+    /// # Errors
+    /// 403, if it has a tenant.
+    pub fn whole(&self) -> Result<(), Problem> {
+        if self.tenant.is_empty() {
+            return Ok(());
+        }
+        let why = "This is about every tenant, and the token is for one.";
+        let because = format!("token {} has a tenant", self.name);
+        Err(Problem::new(Code::Forbidden, why).because(because))
+    }
 }
 
 /// The tokens that are accepted. Without any, every call is refused.
@@ -68,6 +110,7 @@ pub struct Caller {
 pub struct Tokens {
     accepted: Vec<Token>,
     fault: Option<&'static str>,
+    now_ms: u64,
 }
 
 impl fmt::Debug for Tokens {
@@ -79,33 +122,64 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
+    /// Those of a configuration, by name.
+    pub fn named(accepted: Vec<Token>) -> Self {
+        Self {
+            accepted,
+            ..Self::default()
+        }
+    }
+
     /// One token with every right and no tenant: the secret `ONCEWARD_TOKEN`. One that is unset,
     /// empty or that no request could carry leaves the API closed; [`Tokens::fault`] says why.
     pub fn single(text: Option<&str>) -> Self {
+        Self::default().with_root(text)
+    }
+
+    /// The same with the secret `ONCEWARD_TOKEN`, which has every right and no tenant.
+    #[must_use]
+    pub fn with_root(mut self, text: Option<&str>) -> Self {
         let text = text.unwrap_or_default();
         if text.is_empty() {
-            return Self {
-                fault: Some("no token is set: every call is refused"),
-                ..Self::default()
-            };
-        }
-        if !text.bytes().all(|b| b.is_ascii_graphic()) {
-            return Self {
-                fault: Some(
-                    "the token holds a space, a line break or non-ASCII: every call is refused",
-                ),
-                ..Self::default()
-            };
-        }
-        Self {
-            accepted: vec![Token {
-                name: "default".to_owned(),
-                hash: Sha256::digest(text).into(),
+            self.fault = Some("no token is set: every call is refused");
+        } else if !text.bytes().all(|b| b.is_ascii_graphic()) {
+            let fault = "the token holds a space, a line break or non-ASCII: every call is refused";
+            self.fault = Some(fault);
+        } else {
+            self.accepted.push(Token {
+                name: ROOT.to_owned(),
+                hashes: vec![Sha256::digest(text).into()],
                 scopes: Scope::ALL.to_vec(),
                 tenant: String::new(),
-            }],
-            fault: None,
+                until_ms: None,
+            });
         }
+        if !self.accepted.is_empty() {
+            self.fault = None;
+        }
+        self
+    }
+
+    /// The same at this time: tokens that are over by then open nothing.
+    #[must_use]
+    pub fn at(mut self, now_ms: u64) -> Self {
+        self.now_ms = now_ms;
+        self
+    }
+
+    /// The gate of a route.
+    pub fn gate(self, access: Access) -> Gate {
+        Gate {
+            tokens: self,
+            access,
+        }
+    }
+
+    /// Names of the tokens of this tenant.
+    pub fn names_of<'a>(&'a self, tenant: &'a str) -> impl Iterator<Item = &'a str> {
+        let of_tenant = move |token: &&Token| token.tenant == tenant;
+        let tokens = self.accepted.iter().filter(of_tenant);
+        tokens.map(|token| token.name.as_str())
     }
 
     /// Why the API is closed, for the log.
@@ -121,13 +195,19 @@ impl Tokens {
         let given: [u8; 32] = Sha256::digest(bearer(headers)?).into();
         let mut found = None;
         for token in &self.accepted {
-            if bool::from(token.hash.ct_eq(&given)) {
+            let hashes = token.hashes.iter();
+            let is_it = hashes.fold(Choice::from(0), |any, hash| any | hash.ct_eq(&given));
+            if bool::from(is_it) {
                 found = Some(token);
             }
         }
         let token = found.ok_or_else(|| {
             Problem::bad_token(self.fault.unwrap_or("no configured token is like this one"))
         })?;
+        if token.until_ms.is_some_and(|until| until <= self.now_ms) {
+            let why = format!("the time of token {} is over", token.name);
+            return Err(Problem::bad_token(why));
+        }
         if !token.scopes.contains(&scope) {
             let right = scope.as_str();
             return Err(
@@ -139,6 +219,56 @@ impl Tokens {
             name: token.name.clone(),
             tenant: token.tenant.clone(),
         })
+    }
+}
+
+/// What a route asks of its caller, by the table of routes, with the tokens that are accepted.
+///
+/// ```
+/// use onceward::http::auth::{Scope, Tokens};
+/// use onceward::http::route::Access;
+/// use onceward::types::Headers;
+/// let headers: Headers = [("Authorization", "Bearer s3cret")].into_iter().collect();
+/// let gate = |access| Tokens::single(Some("s3cret")).gate(access);
+/// assert!(gate(Access::Token(Scope::Read)).caller(&headers).is_ok());
+/// assert!(gate(Access::Public).caller(&headers).is_err(), "nobody is asked for there");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Gate {
+    tokens: Tokens,
+    access: Access,
+}
+
+impl Gate {
+    /// Who calls, by the token of the request.
+    ///
+    /// # Errors
+    /// As [`Tokens::check`]. 403 also where the table asks for no token: what needs a caller stays closed
+    /// then.
+    pub fn caller(&self, headers: &Headers) -> Result<Caller, Problem> {
+        match self.access {
+            Access::Token(scope) | Access::TokenOrOneTime(scope) => {
+                self.tokens.check(headers, scope)
+            }
+            Access::Public | Access::Signature | Access::Ticket => {
+                Err(Problem::new(Code::Forbidden, "No token opens this."))
+            }
+        }
+    }
+
+    /// Whether the one-time token of an address opens it as well.
+    pub fn takes_one_time(&self) -> bool {
+        matches!(self.access, Access::TokenOrOneTime(_))
+    }
+
+    /// What the route asks for.
+    pub const fn access(&self) -> Access {
+        self.access
+    }
+
+    /// The tokens that are accepted.
+    pub const fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 }
 
@@ -159,89 +289,4 @@ fn bearer(headers: &Headers) -> Result<&str, Problem> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(secret: Option<&str>, fields: &[(&str, &str)]) -> Result<Caller, Problem> {
-        let headers = fields.iter().copied().collect();
-        Tokens::single(secret).check(&headers, Scope::Invoke)
-    }
-
-    #[test]
-    fn the_right_token_opens() {
-        for value in ["Bearer SEC-1", "bearer SEC-1", "BEARER  SEC-1"] {
-            let caller = check(Some("SEC-1"), &[("authorization", value)]).expect(value);
-            assert_eq!(caller.tenant, "");
-        }
-    }
-
-    #[test]
-    fn everything_else_gets_one_and_the_same_401() {
-        let long = format!("Bearer {}", "x".repeat(100_000));
-        let values = [
-            "",
-            "Bearer",
-            "Bearer ",
-            "Bearer  ",
-            "SEC-1",
-            "BearerSEC-1",
-            "Basic SEC-1",
-            "Bearer SEC-",
-            "Bearer SEC-11",
-            "Bearer SEC-2",
-            "Bearer sec-1",
-            "Bearer SEC-1 ",
-            "Bearer SEC-1, Bearer SEC-1",
-            "Bearer \tSEC-1",
-            " Bearer SEC-1",
-            "Bearer SEC-1\u{e9}",
-            "Bearer é",
-            &long,
-        ];
-        let missing = check(Some("SEC-1"), &[]).expect_err("refused");
-        let body = missing.to_answer();
-        assert_eq!(body.status, 401);
-        let same = |problem: &Problem| {
-            assert_eq!(problem.to_answer(), body);
-            assert!(!format!("{problem:?}").contains("SEC-"), "{problem:?}");
-        };
-        for value in values {
-            same(&check(Some("SEC-1"), &[("Authorization", value)]).expect_err(value));
-        }
-        let twice = [
-            ("Authorization", "Bearer SEC-1"),
-            ("authorization", "Bearer SEC-1"),
-        ];
-        same(&check(Some("SEC-1"), &twice).expect_err("twice"));
-    }
-
-    #[test]
-    fn without_a_usable_token_the_api_is_closed() {
-        for secret in [None, Some(""), Some(" "), Some("SEC-1\n"), Some("é")] {
-            assert!(Tokens::single(secret).fault().is_some(), "{secret:?}");
-            for value in ["Bearer SEC-1", "Bearer ", "Bearer é"] {
-                let got = check(secret, &[("Authorization", value)]).expect_err("closed");
-                assert_eq!(got.code, Code::Unauthorized);
-            }
-        }
-        assert_eq!(Tokens::single(Some("SEC-1")).fault(), None);
-    }
-
-    #[test]
-    fn a_token_without_the_right_is_forbidden() {
-        let mut tokens = Tokens::single(Some("SEC-1"));
-        tokens.accepted[0].scopes = vec![Scope::Read];
-        let headers: Headers = [("authorization", "Bearer SEC-1")].into_iter().collect();
-        assert!(tokens.check(&headers, Scope::Read).is_ok());
-        for scope in [Scope::Operate, Scope::Invoke] {
-            let problem = tokens.check(&headers, scope).expect_err("refused");
-            assert_eq!(problem.to_answer().status, 403);
-        }
-    }
-
-    #[test]
-    fn debug_shows_no_token() {
-        let text = format!("{:?}", Tokens::single(Some("SEC-1")));
-        assert_eq!(text, "[\"default\"]");
-    }
-}
+mod tests;

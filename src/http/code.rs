@@ -27,6 +27,8 @@ pub enum Code {
     NotFound,
     /// Unknown task.
     TaskNotFound,
+    /// The task ended without an answer.
+    NoAnswer,
     /// The route takes other methods.
     MethodNotAllowed,
     /// The task has not ended.
@@ -75,6 +77,7 @@ impl Code {
         Self::Forbidden,
         Self::NotFound,
         Self::TaskNotFound,
+        Self::NoAnswer,
         Self::MethodNotAllowed,
         Self::TaskInProgress,
         Self::TaskCancelled,
@@ -104,6 +107,7 @@ impl Code {
             Self::Forbidden => ("forbidden", 403, "The token lacks this right"),
             Self::NotFound => ("not_found", 404, "Nothing is served here"),
             Self::TaskNotFound => ("task_not_found", 404, "No such task"),
+            Self::NoAnswer => ("no_answer", 404, "The task has no answer"),
             Self::MethodNotAllowed => ("method_not_allowed", 405, "Method is not allowed here"),
             Self::TaskInProgress => ("task_in_progress", 409, "The task is still in progress"),
             Self::TaskCancelled => ("task_cancelled", 409, "The task was cancelled"),
@@ -192,6 +196,7 @@ impl Code {
             Self::Forbidden => include_str!("../../docs/errors/forbidden.md"),
             Self::NotFound => include_str!("../../docs/errors/not_found.md"),
             Self::TaskNotFound => include_str!("../../docs/errors/task_not_found.md"),
+            Self::NoAnswer => include_str!("../../docs/errors/no_answer.md"),
             Self::MethodNotAllowed => include_str!("../../docs/errors/method_not_allowed.md"),
             Self::TaskInProgress => include_str!("../../docs/errors/task_in_progress.md"),
             Self::TaskCancelled => include_str!("../../docs/errors/task_cancelled.md"),

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 /// A step that was not undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct NotUndoneDocument {
     /// The step, if its name is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,6 +23,7 @@ pub struct NotUndoneDocument {
 
 /// Why the last attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct ErrorDocument {
     /// For programs.
     pub code: String,
@@ -44,9 +46,11 @@ pub struct ErrorDocument {
 /// assert_eq!(json["created_at"], "1970-01-01T00:00:00.000Z");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct TaskDocument {
     /// Its id.
     #[serde(serialize_with = "id")]
+    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String, format = Uuid))]
     pub task_id: TaskId,
     /// Where it stands.
     pub state: TaskState,
@@ -70,9 +74,11 @@ pub struct TaskDocument {
     pub attempts: u32,
     /// When it was accepted.
     #[serde(rename = "created_at", serialize_with = "time")]
+    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String, format = DateTime))]
     pub created_ms: u64,
     /// When its state changed last.
     #[serde(rename = "updated_at", serialize_with = "time")]
+    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String, format = DateTime))]
     pub updated_ms: u64,
     /// When it ended.
     #[serde(
@@ -80,6 +86,7 @@ pub struct TaskDocument {
         skip_serializing_if = "Option::is_none",
         serialize_with = "maybe_time"
     )]
+    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = Option<String>, format = DateTime))]
     pub finished_ms: Option<u64>,
     /// From then on the key is new.
     #[serde(
@@ -87,6 +94,7 @@ pub struct TaskDocument {
         skip_serializing_if = "Option::is_none",
         serialize_with = "maybe_time"
     )]
+    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = Option<String>, format = DateTime))]
     pub expires_ms: Option<u64>,
     /// What it waits for; of several, what comes first.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,16 +142,19 @@ pub struct TaskDocument {
 
 /// The lock of a running task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct LockDocument {
     /// How often it was taken so far: names its holder in logs.
     pub fence: u64,
     /// When it is free again, should its holder not be heard of.
     #[serde(rename = "until", serialize_with = "time")]
+    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String, format = DateTime))]
     pub until_ms: u64,
 }
 
 /// What a task has cost its object and D1; approximate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct CostDocument {
     /// Messages to its object, and runs of the alarm.
     pub object_requests: u64,
@@ -303,7 +314,7 @@ fn not_undone(summary: &Summary) -> Vec<NotUndoneDocument> {
     .collect()
 }
 
-fn id<S: Serializer>(id: &TaskId, out: S) -> Result<S::Ok, S::Error> {
+pub(super) fn id<S: Serializer>(id: &TaskId, out: S) -> Result<S::Ok, S::Error> {
     out.collect_str(id)
 }
 

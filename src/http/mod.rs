@@ -7,7 +7,8 @@
 //! | `admit`, `hook` | whether a call or a webhook may begin or join a task, in the order of checks of the contract |
 //! | `split` | a delivery with many events |
 //! | `body` | the coding and nesting of a body |
-//! | `auth` | whose bearer token it is |
+//! | `auth` | whose bearer token it is, and what it opens |
+//! | `audit` | what operators did, as a list |
 //! | `prefer` | what the client prefers (RFC 7240) |
 //! | `profile` | what callers of a function are promised: keys, statuses |
 //! | `policy`, `policy_parts`, `policy_page` | the same for each route, as a document and as a page |
@@ -22,8 +23,11 @@
 //! | `explain` | why the signature of a delivery does not hold |
 //! | `signal` | whether a signal may be sent, and what it says |
 //! | `steer` | what an operator asks for, and what the answer is |
+//! | `stored` | what a task was sent and what it answered |
+//! | `erase` | which task is to be erased |
 //! | `journal` | the records of a task as JSON |
 //! | `stats`, `metrics` | statistics as JSON, and as the text that Prometheus reads |
+//! | `openapi` | the API as a document for programs |
 //! | `query` | the parameters of an address |
 //! | `filter` | which tasks are asked for |
 //! | `sse` | how live events are written, and what is news |
@@ -33,11 +37,13 @@
 
 pub mod admit;
 pub mod answer;
+pub mod audit;
 pub mod auth;
 pub mod body;
 pub mod bulk;
 pub mod code;
 pub mod document;
+pub mod erase;
 pub mod explain;
 pub mod filter;
 mod frame;
@@ -49,6 +55,7 @@ pub mod media;
 pub mod metrics;
 pub mod object_call;
 mod object_reply;
+pub mod openapi;
 pub mod page;
 pub mod policy;
 pub mod policy_page;
@@ -68,6 +75,7 @@ pub mod split;
 pub mod sse;
 pub mod stats;
 pub mod steer;
+pub mod stored;
 pub mod target;
 pub mod validator;
 pub mod waiting;

@@ -91,6 +91,8 @@ pub enum Ask {
         /// Names the operation.
         op: String,
     },
+    /// What was it begun with?
+    Input,
     /// Forget it.
     Delete,
     /// Look at yourself.
@@ -125,6 +127,7 @@ impl Ask {
             Self::Abandon { .. } => "abandon",
             Self::Retry { .. } => "retry",
             Self::Undo { .. } => "undo",
+            Self::Input => "input",
             Self::Delete => "delete",
             Self::Poke => "poke",
             Self::FlushAgain => "flush_again",
@@ -154,7 +157,11 @@ impl Ask {
             Self::Undo { op } => Event::Undo { op },
             Self::Delete => Event::Delete,
             Self::Poke => Event::Poke,
-            Self::Look { .. } | Self::Journal { .. } | Self::Owner { .. } | Self::FlushAgain => {
+            Self::Look { .. }
+            | Self::Journal { .. }
+            | Self::Input
+            | Self::Owner { .. }
+            | Self::FlushAgain => {
                 return None;
             }
         })
@@ -182,6 +189,7 @@ impl Call {
             | Ask::Cancel { .. }
             | Ask::Abandon { .. }
             | Ask::Undo { .. }
+            | Ask::Input
             | Ask::Delete
             | Ask::Owner { .. }
             | Ask::FlushAgain
@@ -234,6 +242,7 @@ impl Call {
             | Ask::Cancel { .. }
             | Ask::Abandon { .. }
             | Ask::Undo { .. }
+            | Ask::Input
             | Ask::Delete
             | Ask::Owner { .. }
             | Ask::FlushAgain
@@ -336,6 +345,12 @@ pub enum Told {
         #[serde(default)]
         generation: u64,
     },
+    /// What it was begun with. The bytes are the first blob.
+    Input {
+        /// The fields that were kept.
+        #[serde(default)]
+        headers: Headers,
+    },
     /// The key that the signed bytes came with first.
     Owner {
         /// That key.
@@ -370,6 +385,7 @@ impl Told {
             Self::Ended(_) => "ended",
             Self::Planned(_) => "planned",
             Self::NoSuchStep => "no_such_step",
+            Self::Input { .. } => "input",
             Self::Owner { .. } => "owner",
             Self::NotFound => "not_found",
             Self::Done => "done",

@@ -24,6 +24,7 @@ pub const MAX_AGE_S: u32 = 300;
 pub const GATEWAY: &str = "proxy:";
 /// The policy of one route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct RoutePolicy {
     /// Its address.
     pub path: String,

@@ -20,6 +20,7 @@ const HONOURED: &[&str] = &[
 
 /// Where the keys of a route are found and what they look like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct KeyPolicy {
     /// A request without a key is refused.
     pub required: bool,
@@ -44,6 +45,7 @@ pub struct KeyPolicy {
 
 /// What must be equal under the same key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct FingerprintPolicy {
     /// `raw`, `off`, `canonical`, `only` or `except`.
     pub mode: &'static str,
@@ -54,6 +56,7 @@ pub struct FingerprintPolicy {
 
 /// Statuses that a repeat or a wrong key can get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct StatusPolicy {
     /// No key, where one is required.
     pub missing: u16,
@@ -69,6 +72,7 @@ pub struct StatusPolicy {
 
 /// How long answers are kept. Milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct RetentionPolicy {
     /// After a success.
     pub succeeded_ms: u64,
@@ -85,6 +89,7 @@ pub struct RetentionPolicy {
 
 /// Which preferences are honoured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct PreferPolicy {
     /// By name, with their values.
     pub honoured: &'static [&'static str],
@@ -94,6 +99,7 @@ pub struct PreferPolicy {
 
 /// Where to read on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct LinkPolicy {
     /// The same as a page.
     pub policy: String,

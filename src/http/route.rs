@@ -70,6 +70,20 @@ pub enum Route {
         /// Its id.
         id: TaskId,
     },
+    /// The stored answer of a task.
+    ShowAnswer {
+        /// Its id.
+        id: TaskId,
+    },
+    /// What a task was sent.
+    ShowInput {
+        /// Its id.
+        id: TaskId,
+    },
+    /// Forget the task of a key.
+    Erase,
+    /// What operators did.
+    ListAudit,
     /// A signal to a task.
     Signal {
         /// Its id.
@@ -103,6 +117,8 @@ pub enum Route {
     },
     /// Is it up?
     Health,
+    /// The API as a document.
+    OpenApi,
     /// The page of an error.
     ErrorPage {
         /// The error.
@@ -197,6 +213,8 @@ pub const ROUTES: &[Entry] = &[
     entry("GET", "/v1/tasks/{id}/journal", Access::Token(Scope::Read), |[id, _]| Ok(Route::ShowJournal { id: task(id)? })),
     entry("GET", "/v1/tasks/{id}/events", Access::Token(Scope::Read), |[id, _]| Ok(Route::TaskEvents { id: task(id)? })),
     entry("GET", "/v1/events", Access::Token(Scope::Read), |_| Ok(Route::Events)),
+    entry("GET", "/v1/tasks/{id}/answer", Access::Token(Scope::Read), |[id, _]| Ok(Route::ShowAnswer { id: task(id)? })),
+    entry("GET", "/v1/tasks/{id}/input", Access::Token(Scope::Input), |[id, _]| Ok(Route::ShowInput { id: task(id)? })),
     entry("POST", "/v1/tasks/{id}/signals/{name}", Access::TokenOrOneTime(Scope::Operate), |[id, name]| Ok(Route::Signal { id: task(id)?, name: signal(name)? })),
     entry("POST", "/v1/tasks/{id}/cancel", Access::Token(Scope::Operate), |[id, _]| Ok(Route::CancelTask { id: task(id)? })),
     entry("POST", "/v1/tasks/{id}/retry", Access::Token(Scope::Operate), |[id, _]| Ok(Route::RetryTask { id: task(id)? })),
@@ -204,7 +222,10 @@ pub const ROUTES: &[Entry] = &[
     entry("GET", "/v1/stats", Access::Token(Scope::Read), |_| Ok(Route::Stats)),
     entry("GET", "/metrics", Access::Token(Scope::Read), |_| Ok(Route::Metrics)),
     entry("POST", "/v1/sources/{source}/explain", Access::Token(Scope::Operate), |[name, _]| Ok(Route::Explain { source: named(name)? })),
+    entry("POST", "/v1/erase", Access::Token(Scope::Operate), |_| Ok(Route::Erase)),
+    entry("GET", "/v1/audit", Access::Token(Scope::Read), |_| Ok(Route::ListAudit)),
     entry("GET", "/healthz", Access::Public, |_| Ok(Route::Health)),
+    entry("GET", "/openapi.json", Access::Public, |_| Ok(Route::OpenApi)),
     entry("GET", "/errors/{code}", Access::Public, |[code, _]| Ok(Route::ErrorPage { code: page(code)? })),
     entry("GET", "/errors", Access::Public, |_| Ok(Route::ErrorIndex)),
     entry("GET", "/.well-known/idempotency", Access::Public, |_| Ok(Route::Policies)),
@@ -233,18 +254,32 @@ pub const ROUTES: &[Entry] = &[
 /// assert_eq!(route("POST", "/hooks/github/").unwrap_err().to_answer().status, 404);
 /// ```
 pub fn route(method: &str, path: &str) -> Result<Route, Problem> {
+    find(method, path).map(|(route, _)| route)
+}
+
+/// The route of a request, with what the table asks of its caller. There is no other way to a route.
+///
+/// # Errors
+/// As [`route`].
+///
+/// ```
+/// use onceward::http::auth::Scope;
+/// use onceward::http::route::{Access, Route, find};
+/// assert_eq!(find("GET", "/v1/tasks"), Ok((Route::ListTasks, Access::Token(Scope::Read))));
+/// ```
+pub fn find(method: &str, path: &str) -> Result<(Route, Access), Problem> {
     let fits = |entry: &'static Entry| Some((entry, (entry.build)(segments(entry.pattern, path)?)));
     let fitting: Vec<_> = ROUTES.iter().filter_map(fits).collect();
     // Whether the address exists comes first: 405 would say that it does.
     let Some((first, _)) = fitting.iter().find(|(_, built)| built.is_ok()) else {
         let first = fitting.into_iter().next().ok_or_else(not_found)?;
-        return first.1;
+        return first.1.map(|route| (route, first.0.access));
     };
     let internal = first.access == Access::Ticket;
     let here = || fitting.iter().filter(|(_, built)| built.is_ok());
     let wanted = if method == "HEAD" { "GET" } else { method };
-    if let Some((_, built)) = here().find(|(entry, _)| [wanted, "*"].contains(&entry.method)) {
-        return built.clone();
+    if let Some((entry, built)) = here().find(|(entry, _)| [wanted, "*"].contains(&entry.method)) {
+        return built.clone().map(|route| (route, entry.access));
     }
     let mut allow: Vec<&str> = Vec::new();
     for (entry, _) in here() {
@@ -258,17 +293,17 @@ pub fn route(method: &str, path: &str) -> Result<Route, Problem> {
     }
     let allow = allow.join(", ");
     if method == "OPTIONS" && !internal {
-        return Ok(Route::Preflight { allow });
+        return Ok((Route::Preflight { allow }, Access::Public));
     }
     Err(Problem::method_not_allowed(&allow))
 }
 
 /// The route of a webhook's address whatever the method, and its source: some providers ask with `GET` or
 /// `HEAD` before they send, which the table does not know. `None` for another address.
-pub fn hook_of(path: &str) -> Option<Route> {
-    route("POST", path)
+pub fn hook_of(path: &str) -> Option<(Route, Access)> {
+    find("POST", path)
         .ok()
-        .filter(|route| matches!(route, Route::Hook { .. } | Route::TenantHook { .. }))
+        .filter(|(route, _)| matches!(route, Route::Hook { .. } | Route::TenantHook { .. }))
 }
 
 /// The segments that `{…}` stand for, empty where the pattern has none; `None` if the path is another.

@@ -138,6 +138,16 @@ fn every_entry_is_reached() {
         ),
         ("GET", "/v1/events", Route::Events),
         (
+            "GET",
+            &format!("/v1/tasks/{}/answer", id()),
+            Route::ShowAnswer { id: id() },
+        ),
+        (
+            "GET",
+            &format!("/v1/tasks/{}/input", id()),
+            Route::ShowInput { id: id() },
+        ),
+        (
             "POST",
             &format!("/v1/tasks/{}/signals/Approval.2", id()),
             Route::Signal {
@@ -169,7 +179,10 @@ fn every_entry_is_reached() {
                 source: "github".into(),
             },
         ),
+        ("POST", "/v1/erase", Route::Erase),
+        ("GET", "/v1/audit", Route::ListAudit),
         ("GET", "/healthz", Route::Health),
+        ("GET", "/openapi.json", Route::OpenApi),
     ];
     let want = want.into_iter().chain(pages());
     for (entry, (method, path, got)) in ROUTES.iter().zip(want) {
@@ -192,6 +205,7 @@ fn only_hooks_health_and_pages_are_open() {
     for entry in ROUTES {
         let want = match entry.pattern {
             "/healthz"
+            | "/openapi.json"
             | "/errors/{code}"
             | "/errors"
             | "/.well-known/idempotency"
@@ -206,10 +220,14 @@ fn only_hooks_health_and_pages_are_open() {
             "/v1/functions/{name}" | "/proxy/{name}" | "/proxy/{name}/{path*}" => {
                 Access::Token(Scope::Invoke)
             }
-            "/v1/tasks/{id}/journal" | "/v1/tasks/{id}/events" | "/v1/events" => {
-                Access::Token(Scope::Read)
-            }
-            "/v1/stats" | "/metrics" => Access::Token(Scope::Read),
+            "/v1/tasks/{id}/journal"
+            | "/v1/tasks/{id}/answer"
+            | "/v1/tasks/{id}/events"
+            | "/v1/events"
+            | "/v1/stats"
+            | "/metrics"
+            | "/v1/audit" => Access::Token(Scope::Read),
+            "/v1/tasks/{id}/input" => Access::Token(Scope::Input),
             "/v1/tasks/{id}/signals/{name}" => Access::TokenOrOneTime(Scope::Operate),
             "/v1/tasks" | "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
             _ => Access::Token(Scope::Operate),

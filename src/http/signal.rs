@@ -3,7 +3,7 @@
 
 use super::admit::{self, Delivery};
 use super::answer::accepted;
-use super::auth::{Scope, Tokens};
+use super::auth::{Caller, Gate};
 use super::code::Code;
 use super::document::TaskDocument;
 use super::media;
@@ -45,14 +45,15 @@ fn fits(bytes: usize) -> Result<(), Problem> {
 }
 
 /// Decides about a signal. It comes with an API token and a key of its own, or with the one-time
-/// token of its address, which is its key as well.
+/// token of its address, which is its key as well: then nobody is known to have sent it.
 ///
 /// # Errors
 /// The first check that fails, as a problem to answer with. Its `reason` is for the log.
 ///
 /// ```
 /// use onceward::http::admit::Delivery;
-/// use onceward::http::auth::Tokens;
+/// use onceward::http::auth::{Scope, Tokens};
+/// use onceward::http::route::Access;
 /// use onceward::http::signal::{Address, admit};
 /// use onceward::types::{Headers, TaskKey, TaskKind};
 /// let task_id = TaskKey::new(TaskKind::Source, "shop", "", "k1").task_id();
@@ -61,28 +62,28 @@ fn fits(bytes: usize) -> Result<(), Problem> {
 ///     .collect();
 /// let delivery = Delivery { method: "POST", target: "/", headers: &headers };
 /// let address = Address { task_id, name: "approval" };
-/// let tokens = Tokens::single(Some("s3cret"));
-/// let signal = admit(address, &delivery, b"{\"ok\": true}", &tokens, Some("s3cret")).unwrap();
+/// let gate = Tokens::single(Some("s3cret")).gate(Access::TokenOrOneTime(Scope::Operate));
+/// let (signal, by) = admit(address, &delivery, b"{\"ok\": true}", &gate, Some("s3cret")).unwrap();
 /// assert_eq!((signal.name.as_str(), signal.id.as_str()), ("approval", "s1"));
+/// assert_eq!(by.unwrap().name, "default");
 /// ```
 pub fn admit(
     address: Address<'_>,
     delivery: &Delivery<'_>,
     body: &[u8],
-    tokens: &Tokens,
+    gate: &Gate,
     secret: Option<&str>,
-) -> Result<Signal, Problem> {
+) -> Result<(Signal, Option<Caller>), Problem> {
     fits(body.len())?;
     let (one_time, others): (Vec<_>, Vec<_>) = query::parameters(delivery.target)
         .into_iter()
         .partition(|(name, _)| name == "token");
     let one_time: Vec<String> = one_time.into_iter().map(|(_, token)| token).collect();
-    let id = match one_time.as_slice() {
-        [] => {
-            tokens.check(delivery.headers, Scope::Operate)?;
-            None
+    let (caller, id) = match one_time.as_slice() {
+        [] => (Some(gate.caller(delivery.headers)?), None),
+        [token] if gate.takes_one_time() && holds(address, token, secret) => {
+            (None, Some(token.clone()))
         }
-        [token] if holds(address, token, secret) => Some(token.clone()),
         [_] => return Err(Problem::bad_token("this is no token of this signal")),
         _ => return Err(Problem::bad_token("the token came more than once")),
     };
@@ -93,13 +94,14 @@ pub fn admit(
         None => admit::key_of(&[KeyRule::IdempotencyKey], delivery.headers)?,
     };
     media::json(delivery.headers, body)?;
-    Ok(Signal {
+    let signal = Signal {
         name: address.name.to_owned(),
         id,
         outcome: Outcome::Value(payload(body)?),
         generation: None,
         known: None,
-    })
+    };
+    Ok((signal, caller))
 }
 
 /// Whether the sender shows nothing but the one-time token of the address: then it is told no more

@@ -1,6 +1,8 @@
 //! Signals from outside, in the order of their checks.
 
 use super::*;
+use crate::http::auth::{Scope, Tokens};
+use crate::http::route::Access;
 use crate::http::sample::standing;
 use crate::protocol::State;
 use crate::types::{Headers, TaskKey, TaskKind};
@@ -23,13 +25,11 @@ fn sent(target: &str, fields: &[(&str, &str)], body: &[u8]) -> Result<Signal, Pr
         task_id: id(),
         name: "approval",
     };
-    admit(
-        address,
-        &delivery,
-        body,
-        &Tokens::single(Some(SECRET)),
-        Some(SECRET),
-    )
+    admit(address, &delivery, body, &gate(Some(SECRET)), Some(SECRET)).map(|(signal, _)| signal)
+}
+
+fn gate(secret: Option<&str>) -> Gate {
+    Tokens::single(secret).gate(Access::TokenOrOneTime(Scope::Operate))
 }
 
 fn status(result: &Result<Signal, Problem>) -> (u16, &'static str) {
@@ -145,8 +145,8 @@ fn a_one_time_address_needs_no_token_and_no_key() {
         task_id: id(),
         name: "approval",
     };
-    let none = admit(address, &delivery, b"1", &Tokens::single(None), None);
-    assert_eq!(status(&none).0, 401);
+    let none = admit(address, &delivery, b"1", &gate(None), None);
+    assert_eq!(none.expect_err("refused").status(), 401);
 }
 
 #[test]

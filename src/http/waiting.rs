@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// What a suspended task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WaitingFor {
     /// A time that the function chose.
@@ -70,6 +71,7 @@ impl WaitingFor {
 
 /// What a suspended task waits for, and until when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct WaitingDocument {
     /// What for.
     #[serde(rename = "for")]
@@ -83,6 +85,7 @@ pub struct WaitingDocument {
         skip_serializing_if = "Option::is_none",
         serialize_with = "maybe_time"
     )]
+    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = Option<String>, format = DateTime))]
     pub until_ms: Option<u64>,
 }
 
@@ -135,6 +138,7 @@ impl WaitingDocument {
 
 /// How the code no longer fits the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct MismatchDocument {
     /// How many records of that branch were visited before.
     pub index: u32,

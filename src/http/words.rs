@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
     /// Accepted; no slice yet.
@@ -80,6 +81,7 @@ impl TaskState {
 
 /// What came of undoing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UndoneWord {
     /// Everything was undone.
@@ -100,6 +102,7 @@ impl UndoneWord {
 
 /// What became of the wish to have the task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CancelWord {
     /// It ends, or has ended, because of it.

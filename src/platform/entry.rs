@@ -1,6 +1,6 @@
 //! The Worker that this repository deploys: its configuration and the two event handlers.
 
-use super::{App, GATEWAYS, NOTIFY, SOURCES, scheduled_tick, serve, variable};
+use super::{App, GATEWAYS, NOTIFY, SOURCES, TOKENS, scheduled_tick, serve, variable};
 use crate::config::{Builder, ConfigProblem, Source};
 use crate::function::Function;
 use crate::function::bulk::bulk;
@@ -24,7 +24,8 @@ fn configuration(env: &Env) -> std::result::Result<App, Vec<ConfigProblem>> {
         .declared(variable(env, SOURCES).as_ref())
         .declared_gateways(variable(env, GATEWAYS).as_ref())
         .own(bulk())
-        .notified(variable(env, NOTIFY).as_ref());
+        .notified(variable(env, NOTIFY).as_ref())
+        .declared_tokens(variable(env, TOKENS).as_ref());
     #[cfg(feature = "lab")]
     let builder = super::lab::sources()
         .into_iter()

@@ -40,7 +40,7 @@ mod wire;
 pub use crate::runtime::App;
 pub use object::TaskObject;
 pub use serve::serve;
-pub use variable::{GATEWAYS, NOTIFY, SOURCES, variable};
+pub use variable::{GATEWAYS, NOTIFY, SOURCES, TOKENS, variable};
 
 use edge::{PlatformEdge, Waits};
 use std::rc::Rc;

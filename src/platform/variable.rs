@@ -8,6 +8,8 @@ use worker::Env;
 pub const SOURCES: &str = "ONCEWARD_SOURCES";
 /// The variable that declares gateways.
 pub const GATEWAYS: &str = "ONCEWARD_GATEWAYS";
+/// The variable that declares API tokens.
+pub const TOKENS: &str = "ONCEWARD_TOKENS";
 
 /// The variable that declares endpoints of notifications.
 pub const NOTIFY: &str = "ONCEWARD_NOTIFY";

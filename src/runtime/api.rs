@@ -1,13 +1,17 @@
 //! Queries and steering: one task, forgetting; and the lab's switches.
 
 use super::ask::{self, NoReply};
+use super::audit::{Act, audited};
 use super::delivery;
 use super::ports::{Edge, Level};
 #[cfg(feature = "lab")]
 use super::serve::Body;
 use super::serve::Exchange;
+use super::stored;
+use super::within;
+use crate::http::auth::Caller;
 use crate::http::code::Code;
-use crate::http::document::{TaskDocument, TaskState};
+use crate::http::document::TaskDocument;
 use crate::http::journal;
 use crate::http::object_call::{Ask, Call, Told};
 use crate::http::prefer::Prefer;
@@ -16,9 +20,15 @@ use crate::http::query;
 use crate::http::show;
 use crate::http::validator::Known;
 use crate::limits;
-use crate::types::{Answer, TaskId};
+use crate::store::d1 as sql;
+use crate::types::{Answer, Database, TaskId};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+/// How long D1 is asked before the answer is 503.
+const D1_TIMEOUT_MS: u64 = 10_000;
+/// How often.
+const D1_TRIES: u32 = 3;
 /// How long an object is asked before the answer is 503.
 const PATIENCE_MS: u64 = 5_000;
 
@@ -75,9 +85,11 @@ fn wait_ms(target: &str) -> Result<Option<u64>, Problem> {
     let mut wait_s = None;
     let mut wrong = Vec::new();
     for (name, value) in query::parameters(target) {
-        match (&*name, value.parse::<u64>()) {
-            ("wait", Ok(seconds)) => wait_s = Some(seconds),
-            ("wait", Err(_)) => wrong.push(Cause {
+        let is_whole = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+        match &*name {
+            // What is too long to be counted is as long as is granted.
+            "wait" if is_whole => wait_s = Some(value.parse().unwrap_or(u64::MAX)),
+            "wait" => wrong.push(Cause {
                 detail: "wanted a whole number of seconds".into(),
                 pointer: name,
             }),
@@ -146,34 +158,61 @@ pub(super) async fn journal(
 }
 
 /// Has a task forgotten.
-pub(super) async fn forget(edge: &Edge, id: TaskId) -> Result<Answer, Problem> {
-    let call = Call {
-        task_id: id,
-        ask: Ask::Delete,
+pub(super) async fn forget(edge: &Edge, caller: &Caller, id: TaskId) -> Result<Answer, Problem> {
+    let act = Act {
+        caller,
+        action: "forget",
+        task_id: Some(id),
+        detail: Value::Null,
     };
-    let reply = ask::ask(edge, &call, edge.now_ms() + PATIENCE_MS)
-        .await
-        .map_err(|error| unreachable(edge, id, &error))?;
-    match reply.told {
-        Told::Done => Ok(Answer {
+    audited(edge, act, async {
+        stored::forget(edge, id).await?;
+        Ok(Answer {
             status: 204,
             headers: [("onceward-task-id", id.to_string())].into_iter().collect(),
             body: Vec::new(),
-        }),
-        Told::InProgress(standing) => Err(Problem::new(
-            Code::TaskInProgress,
-            format!(
-                "The task is {}; only a task that has ended can be forgotten.",
-                TaskState::of(&standing.summary).as_str()
-            ),
-        )
-        .task(id)),
-        Told::NotFound => Err(absent(id)),
-        other => Err(unreachable(
+        })
+    })
+    .await
+}
+
+/// D1 does not answer.
+pub(super) fn no_database() -> Problem {
+    Problem::new(
+        Code::Unavailable,
+        "The database of results does not answer. Tasks go on without it.",
+    )
+}
+
+/// Reads rows; a read may be tried again, whatever went wrong with it.
+pub(super) async fn rows<T: DeserializeOwned>(
+    edge: &Edge,
+    statement: &sql::Statement,
+) -> Result<Vec<T>, String> {
+    let until = edge.now_ms() + D1_TIMEOUT_MS;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let left = until.saturating_sub(edge.now_ms()).max(1);
+        let asked = within(
             edge,
-            id,
-            &NoReply::Unreachable(other.name().into()),
-        )),
+            left,
+            edge.d1(Database::default(), vec![statement.clone()]),
+        )
+        .await;
+        let read = asked
+            .unwrap_or_else(|| Err("no answer in time".into()))
+            .and_then(|results| {
+                let first = results.into_iter().next().ok_or("no result")?;
+                let rows = first.rows.into_iter();
+                rows.map(|row| serde_json::from_value(Value::Object(row)))
+                    .collect::<Result<_, _>>()
+                    .map_err(|e| e.to_string())
+            });
+        if read.is_ok() || tries >= D1_TRIES || edge.now_ms() >= until {
+            return read;
+        }
+        edge.sleep(50 << tries).await;
     }
 }
 

@@ -57,6 +57,7 @@ fn is_slices(ask: &Ask) -> bool {
         | Ask::Abandon { .. }
         | Ask::Retry { .. }
         | Ask::Undo { .. }
+        | Ask::Input
         | Ask::Delete
         | Ask::Owner { .. }
         | Ask::FlushAgain

@@ -2,6 +2,7 @@
 
 use super::App;
 use super::ask::{self, NoReply};
+use super::audit::{Act, audited};
 use super::list;
 use super::ports::{Edge, Level};
 use super::serve::Exchange;
@@ -14,6 +15,7 @@ use crate::http::document::TaskDocument;
 use crate::http::filter::{self, Filter};
 use crate::http::object_call::{Ask, Call, Told};
 use crate::http::problem::Problem;
+use crate::http::query;
 use crate::http::reused;
 use crate::http::steer;
 use crate::limits;
@@ -43,7 +45,7 @@ pub(super) async fn operate(
     caller: &Caller,
 ) -> Result<Answer, Problem> {
     let mut wish = Wish::read(operation, &exchange.target)?;
-    let tenant = Some(caller.tenant.as_str()).filter(|tenant| !tenant.is_empty());
+    let tenant = caller.only();
     list::confine(&mut wish.filter, tenant)?;
     let now_ms = edge.now_ms();
     wish.filter.created_before_ms = Some(
@@ -67,7 +69,25 @@ pub(super) async fn operate(
         most: wish.most,
         by: caller.name.clone(),
     };
-    begin(edge, exchange, app, &order).await
+    let act = Act {
+        caller,
+        action: match operation {
+            Operation::Cancel => "cancel_many",
+            Operation::Retry => "retry_many",
+            Operation::Undo => "undo_many",
+            Operation::Forget => "forget_many",
+        },
+        task_id: None,
+        // A filter may hold a key: its parameters are named, not shown.
+        detail: json!({ "filter": named(&order.query), "max": order.most }),
+    };
+    audited(edge, act, begin(edge, exchange, app, &order)).await
+}
+
+/// Names of the parameters of a query.
+fn named(query: &str) -> Vec<String> {
+    let pairs = query::parameters(&format!("?{query}"));
+    pairs.into_iter().map(|(name, _)| name).collect()
 }
 
 async fn dry_run(edge: &Edge, wish: &Wish) -> Result<Answer, Problem> {

@@ -4,11 +4,11 @@ use super::App;
 use super::ingress::{deliver, misconfigured};
 use super::line::{Line, Met};
 use super::ports::Edge;
-use super::serve::{Body, Exchange, read, tokens};
+use super::serve::{Body, Exchange, read};
 use super::within;
 use crate::config::{Gateway, METHODS};
 use crate::function::{FetchError, OutRequest};
-use crate::http::auth::Scope;
+use crate::http::auth::Gate;
 use crate::http::code::Code;
 use crate::http::gateway;
 use crate::http::problem::Problem;
@@ -23,6 +23,7 @@ pub(super) async fn proxy(
     body: &mut dyn Body,
     edge: &Edge,
     app: &App,
+    gate: &Gate,
 ) -> Result<Answer, Problem> {
     let gateway = app
         .gateway(name)
@@ -37,7 +38,16 @@ pub(super) async fn proxy(
         None => tail.to_owned(),
     };
     let mut line = Line::of("gateway", name);
-    let answer = sent_on(gateway, &target, exchange, body, edge, app, &mut line).await;
+    let answer = sent_on(
+        gateway,
+        &target,
+        exchange,
+        body,
+        edge,
+        (app, gate),
+        &mut line,
+    )
+    .await;
     line.write(edge, exchange, answer)
 }
 
@@ -47,12 +57,12 @@ async fn sent_on(
     exchange: &Exchange,
     body: &mut dyn Body,
     edge: &Edge,
-    app: &App,
+    (app, gate): (&App, &Gate),
     line: &mut Line,
 ) -> Result<Answer, Problem> {
     let head = exchange.delivery();
     gateway::check(gateway, target, &head)?;
-    let caller = tokens(edge).check(&exchange.headers, Scope::Invoke)?;
+    let caller = gate.caller(&exchange.headers)?;
     let lookup = |name: &str| edge.secret(name);
     if !gateway.is_idempotent(&exchange.method) {
         let request = gateway::through(gateway, target, &head, &lookup)?;

@@ -84,6 +84,7 @@ fn understood(reply: ObjectReply) -> Result<Reply, CallError> {
         | Told::Ended(_)
         | Told::Planned(_)
         | Told::NoSuchStep
+        | Told::Input { .. }
         | Told::Owner { .. }
         | Told::Done => Err(CallError::Unreachable(
             "an answer to another question".into(),

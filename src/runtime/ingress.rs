@@ -5,11 +5,12 @@ use super::delivery::{Carried, Delivery};
 use super::go_on::{self, Continue};
 use super::line::{Line, Met};
 use super::ports::{Edge, Level};
-use super::serve::{Body, Exchange, read, tokens};
+use super::serve::{Body, Exchange, read};
 use super::{ask, batch, slice};
 use crate::config::{ConfigProblem, Per, RateLimit, Source};
 use crate::function::{Function, InputProblem};
 use crate::http::admit::{self, Admitted, Mode};
+use crate::http::auth::Gate;
 use crate::http::code::Code;
 use crate::http::hook::{self, Arrived, What};
 use crate::http::object_call::{Ask, Call, Told};
@@ -180,9 +181,10 @@ pub(super) async fn call(
     body: &mut dyn Body,
     edge: &Edge,
     app: &App,
+    gate: &Gate,
 ) -> Result<Answer, Problem> {
     let mut line = Line::of("function", name);
-    let answer = called(name, exchange, body, edge, app, &mut line).await;
+    let answer = called(name, exchange, body, edge, (app, gate), &mut line).await;
     line.write(edge, exchange, answer)
 }
 
@@ -191,7 +193,7 @@ async fn called(
     exchange: &Exchange,
     body: &mut dyn Body,
     edge: &Edge,
-    app: &App,
+    (app, gate): (&App, &Gate),
     line: &mut Line,
 ) -> Result<Answer, Problem> {
     let head = exchange.delivery();
@@ -199,7 +201,7 @@ async fn called(
     let body = read(body).await?;
     line.bytes = body.len();
     let fresh = edge.token();
-    let admitted = admit::admit_call(app, name, &head, body, &tokens(edge), fresh.as_str())?;
+    let admitted = admit::admit_call(app, name, &head, body, gate, fresh.as_str())?;
     let carried = deliver(admitted, None, exchange, edge, app, false).await;
     let echo = function.rules().echo(&exchange.headers);
     let mut carried = carried.map_err(|problem| match echo {

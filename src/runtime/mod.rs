@@ -21,6 +21,7 @@
 
 mod api;
 mod ask;
+mod audit;
 mod batch;
 mod bulk;
 mod children;
@@ -30,6 +31,7 @@ mod delivery;
 mod desk;
 mod explain;
 mod flush;
+mod gate;
 mod gateway;
 mod go_on;
 mod host;
@@ -46,6 +48,7 @@ mod serve;
 mod slice;
 mod stats;
 mod steer;
+mod stored;
 mod tally;
 mod told;
 mod watch;

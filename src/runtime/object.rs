@@ -263,6 +263,7 @@ impl Object {
                 undoing,
                 show,
             } => return Ok(self.journal(id, &after, undoing, show)),
+            Ask::Input => return Ok(self.input(id)),
             Ask::Owner { key, window_ms } => {
                 return owner::of(&self.desk, id, key, window_ms).await;
             }

@@ -1,20 +1,24 @@
 //! Every request: its route, its checks in order, its answer.
 
 use super::ports::{Edge, Level};
-use super::{App, api, bulk, explain, gateway, ingress, list, metrics, stats, steer, watch};
+use super::{
+    App, api, audit, bulk, explain, gate, gateway, ingress, list, metrics, stats, steer, stored,
+    watch,
+};
 use crate::config::ConfigProblem;
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::admit;
-use crate::http::auth::{Scope, Tokens};
+use crate::http::auth::Gate;
 use crate::http::code::Code;
 use crate::http::hook;
+use crate::http::openapi;
 use crate::http::page;
 use crate::http::policy::{self, RoutePolicy};
 use crate::http::policy_page;
 use crate::http::problem::Problem;
-use crate::http::route::{self, Route};
+use crate::http::route::{self, Access, Route};
 use crate::limits;
-use crate::types::{Answer, Headers, TaskKind};
+use crate::types::{Answer, Headers, TaskId, TaskKind};
 use futures::future::LocalBoxFuture;
 use futures::stream::LocalBoxStream;
 use serde_json::json;
@@ -87,10 +91,11 @@ pub async fn serve(
     body: &mut dyn Body,
     app: &Result<App, Vec<ConfigProblem>>,
 ) -> Answer {
-    let answer = match with_handshakes(route_of(exchange), exchange, app) {
-        Ok(route) => {
+    let found = route::find(&exchange.method, &exchange.path);
+    let answer = match with_handshakes(found, exchange, app) {
+        Ok((route, access)) => {
             let policy = policy_of(&route);
-            let answer = answer(route, exchange, body, edge, app).await;
+            let answer = answer(route, access, exchange, body, edge, app).await;
             answer.map_err(|problem| match policy {
                 Some(address) => problem.policy(address),
                 None => problem,
@@ -121,15 +126,16 @@ pub async fn serve(
 /// Lets `GET` and `HEAD` through to sources whose provider asks with them, and tells the others which methods
 /// such a source takes.
 fn with_handshakes(
-    routed: Result<Route, Problem>,
+    routed: Result<(Route, Access), Problem>,
     exchange: &Exchange,
     app: &Result<App, Vec<ConfigProblem>>,
-) -> Result<Route, Problem> {
+) -> Result<(Route, Access), Problem> {
     let other_method = match &routed {
         Err(problem) => problem.code == Code::MethodNotAllowed,
-        Ok(route) => matches!(route, Route::Preflight { .. }),
+        Ok((route, _)) => matches!(route, Route::Preflight { .. }),
     };
-    let (true, Ok(app), Some(hook)) = (other_method, app, route::hook_of(&exchange.path)) else {
+    let (true, Ok(app), Some((hook, access))) = (other_method, app, route::hook_of(&exchange.path))
+    else {
         return routed;
     };
     let (Route::Hook { source } | Route::TenantHook { source, .. }) = &hook else {
@@ -139,47 +145,55 @@ fn with_handshakes(
         return routed;
     };
     if source.more_methods().contains(&exchange.method.as_str()) {
-        return Ok(hook);
+        return Ok((hook, access));
     }
     let allow = hook::allow_of(source);
     match routed {
-        Ok(_) => Ok(Route::Preflight { allow }),
+        Ok((_, access)) => Ok((Route::Preflight { allow }, access)),
         Err(_) => Err(Problem::method_not_allowed(&allow)),
     }
 }
 
 async fn answer(
     route: Route,
+    access: Access,
     exchange: &Exchange,
     body: &mut dyn Body,
     edge: &Edge,
     app: &Result<App, Vec<ConfigProblem>>,
 ) -> Result<Answer, Problem> {
-    if let Route::Preflight { allow } = &route {
-        return Ok(route::preflight(allow));
-    }
     match route {
+        Route::Preflight { allow } => return Ok(route::preflight(&allow)),
         Route::ErrorPage { code } => return Ok(page::of_error(code, &exchange.headers)),
         Route::ErrorIndex => return Ok(page::of_errors(&exchange.headers)),
+        Route::OpenApi => return Ok(openapi::answer(&exchange.headers)),
         _ => {}
     }
     let app = app
         .as_ref()
         .map_err(|problems| ingress::misconfigured(edge, problems))?;
-    if let Some(scope) = scope(&route) {
-        operator(edge, &exchange.headers, scope)?;
-    }
+    let gate = gate::of(edge, app, access);
+    // What these ask for is checked on their way, in the order of the contract: size comes first.
     match route {
         Route::Hook { source } => ingress::hook(&source, None, exchange, body, edge, app).await,
         Route::TenantHook { source, tenant } => {
             ingress::hook(&source, Some(&tenant), exchange, body, edge, app).await
         }
-        Route::Call { name } => ingress::call(&name, exchange, body, edge, app).await,
+        Route::Call { name } => ingress::call(&name, exchange, body, edge, app, &gate).await,
         Route::Proxy { name, tail } => {
-            gateway::proxy(&name, &tail, exchange, body, edge, app).await
+            gateway::proxy(&name, &tail, exchange, body, edge, app, &gate).await
         }
+        Route::Signal { id, name } => steer::signal(edge, exchange, body, &gate, id, &name).await,
         Route::Continue => ingress::go_on(exchange, body, edge, app).await,
-        Route::Explain { source } => explain::explain(&source, body, edge, app).await,
+        other if access == Access::Public => public(other, exchange, edge, app),
+        other => operated(other, exchange, body, edge, app, &gate).await,
+    }
+}
+
+/// What everybody may see.
+#[cfg_attr(not(feature = "lab"), allow(unused_variables))]
+fn public(route: Route, exchange: &Exchange, edge: &Edge, app: &App) -> Result<Answer, Problem> {
+    match route {
         Route::Health => Ok(Answer::json(200, &json!({"status": "ok"}))),
         Route::Policies => Ok(policy::document(app)),
         Route::PolicyIndex => {
@@ -189,66 +203,77 @@ async fn answer(
         Route::PolicyPage { kind, name } => RoutePolicy::one(app, kind, &name)
             .map(|policy| policy_page::of_route(&policy, &exchange.headers))
             .ok_or_else(|| Problem::new(Code::NotFound, "No source or function has this name.")),
-        Route::Signal { id, name } => steer::signal(edge, exchange, body, id, &name).await,
-        Route::ListTasks => list::list(edge, exchange, None).await,
-        Route::Bulk { operation } => {
-            let caller = tokens(edge).check(&exchange.headers, Scope::Operate)?;
-            bulk::operate(edge, exchange, app, operation, &caller).await
-        }
-        Route::Stats => stats::stats(edge, exchange).await,
-        Route::Metrics => Ok(metrics::metrics(edge).await),
-        Route::ShowTask { id } => api::show(edge, exchange, id).await,
-        Route::ForgetTask { id } => api::forget(edge, id).await,
-        Route::ShowJournal { id } => api::journal(edge, exchange, id).await,
-        Route::TaskEvents { id } => watch::one(edge, exchange, body, id).await,
-        Route::Events => watch::many(edge, exchange, body, None).await,
-        Route::CancelTask { id } => steer::cancel(edge, exchange, body, id).await,
-        Route::RetryTask { id } => steer::retry(edge, exchange, body, app, id).await,
-        Route::UndoTask { id } => steer::undo(edge, exchange, body, id).await,
-        #[cfg(feature = "lab")]
-        Route::SetFaults => api::set_faults(edge, body).await,
         #[cfg(feature = "lab")]
         Route::ShowFaults => api::faults(edge, None),
         #[cfg(feature = "lab")]
         Route::ShowCounters => Ok(Answer::json(200, &edge.counters())),
-        Route::Preflight { .. } | Route::ErrorPage { .. } | Route::ErrorIndex => {
-            Err(Problem::new(Code::NotFound, "No route has this address."))
-        }
+        _ => Err(nothing_here()),
     }
 }
 
-/// What an operator's token has to allow; `None` where senders and everybody have their own checks.
-fn scope(route: &Route) -> Option<Scope> {
+/// What is for operators: the token first, and whose task it is.
+async fn operated(
+    route: Route,
+    exchange: &Exchange,
+    body: &mut dyn Body,
+    edge: &Edge,
+    app: &App,
+    gate: &Gate,
+) -> Result<Answer, Problem> {
+    let caller = gate.caller(&exchange.headers)?;
+    if let Some(id) = task_of(&route) {
+        gate::own(edge, &caller, id).await?;
+    }
     match route {
-        Route::ListTasks
-        | Route::ShowTask { .. }
-        | Route::ShowJournal { .. }
-        | Route::Events
-        | Route::TaskEvents { .. } => Some(Scope::Read),
-        Route::Stats | Route::Metrics => Some(Scope::Read),
-        Route::ForgetTask { .. }
-        | Route::Bulk { .. }
-        | Route::CancelTask { .. }
-        | Route::RetryTask { .. }
-        | Route::Explain { .. }
-        | Route::UndoTask { .. } => Some(Scope::Operate),
+        Route::ListTasks => list::list(edge, exchange, caller.only()).await,
+        Route::Bulk { operation } => bulk::operate(edge, exchange, app, operation, &caller).await,
+        Route::Stats => {
+            caller.whole()?;
+            stats::stats(edge, exchange).await
+        }
+        Route::Metrics => {
+            caller.whole()?;
+            Ok(metrics::metrics(edge).await)
+        }
+        Route::TaskEvents { id } => watch::one(edge, exchange, body, id).await,
+        Route::Events => watch::many(edge, exchange, body, caller.only()).await,
+        Route::ShowTask { id } => api::show(edge, exchange, id).await,
+        Route::ForgetTask { id } => api::forget(edge, &caller, id).await,
+        Route::ShowAnswer { id } => stored::answer(edge, exchange, id).await,
+        Route::ShowInput { id } => stored::input(edge, exchange, &caller, id).await,
+        Route::Erase => stored::erase(edge, exchange, body, &caller).await,
+        Route::ListAudit => audit::list(edge, exchange, gate, &caller).await,
+        Route::ShowJournal { id } => api::journal(edge, exchange, id).await,
+        Route::CancelTask { id } => steer::cancel(edge, exchange, body, &caller, id).await,
+        Route::RetryTask { id } => steer::retry(edge, exchange, body, app, &caller, id).await,
+        Route::UndoTask { id } => steer::undo(edge, exchange, body, &caller, id).await,
+        Route::Explain { source } => explain::explain(&source, body, edge, app, &caller).await,
         #[cfg(feature = "lab")]
-        Route::SetFaults => Some(Scope::Operate),
-        #[cfg(feature = "lab")]
-        Route::ShowFaults | Route::ShowCounters => None,
-        Route::Hook { .. }
-        | Route::TenantHook { .. }
-        | Route::Call { .. }
-        | Route::Proxy { .. }
-        | Route::Signal { .. }
-        | Route::Continue
-        | Route::Health
-        | Route::ErrorPage { .. }
-        | Route::ErrorIndex
-        | Route::Policies
-        | Route::PolicyIndex
-        | Route::PolicyPage { .. }
-        | Route::Preflight { .. } => None,
+        Route::SetFaults => {
+            caller.whole()?;
+            api::set_faults(edge, body).await
+        }
+        _ => Err(nothing_here()),
+    }
+}
+
+fn nothing_here() -> Problem {
+    Problem::new(Code::NotFound, "No route has this address.")
+}
+
+/// The task that an operator's route is about.
+fn task_of(route: &Route) -> Option<TaskId> {
+    match route {
+        Route::ShowTask { id }
+        | Route::ForgetTask { id }
+        | Route::ShowJournal { id }
+        | Route::TaskEvents { id }
+        | Route::ShowAnswer { id }
+        | Route::ShowInput { id }
+        | Route::CancelTask { id }
+        | Route::RetryTask { id }
+        | Route::UndoTask { id } => Some(*id),
+        _ => None,
     }
 }
 
@@ -265,14 +290,6 @@ fn policy_of(route: &Route) -> Option<String> {
         }
         _ => None,
     }
-}
-
-pub(super) fn tokens(edge: &Edge) -> Tokens {
-    Tokens::single(edge.secret(TOKEN).as_deref())
-}
-
-fn operator(edge: &Edge, headers: &Headers, scope: Scope) -> Result<(), Problem> {
-    tokens(edge).check(headers, scope).map(drop)
 }
 
 pub(super) async fn read(body: &mut dyn Body) -> Result<Vec<u8>, Problem> {

@@ -3,10 +3,13 @@
 use super::App;
 use super::api::{absent, unreachable};
 use super::ask::{self, NoReply};
+use super::audit::{Act, audited};
 use super::delivery;
+use super::gate;
 use super::ingress;
 use super::ports::Edge;
-use super::serve::{Body, Exchange, TOKEN, read, read_up_to, tokens};
+use super::serve::{Body, Exchange, TOKEN, read, read_up_to};
+use crate::http::auth::{Caller, Gate};
 use crate::http::media;
 use crate::http::object_call::{Ask, Call, Told};
 use crate::http::prefer::Prefer;
@@ -17,6 +20,7 @@ use crate::http::steer::{self, Operation};
 use crate::limits;
 use crate::protocol::StepRecord;
 use crate::types::{Answer, Headers, Input, TaskId};
+use serde_json::{Value, json};
 
 /// How long an object is asked before the answer is 503, in milliseconds.
 const PATIENCE_MS: u64 = 5_000;
@@ -44,21 +48,36 @@ pub(super) async fn signal(
     edge: &Edge,
     exchange: &Exchange,
     body: &mut dyn Body,
+    gate: &Gate,
     id: TaskId,
     name: &str,
 ) -> Result<Answer, Problem> {
     let head = exchange.delivery();
     signal::check(&head)?;
     let body = read_up_to(body, limits::MAX_SIGNAL_BYTES).await?;
-    let (tokens, secret) = (tokens(edge), edge.secret(TOKEN));
+    let secret = edge.secret(TOKEN);
     let address = Address { task_id: id, name };
-    let signal = signal::admit(address, &head, &body, &tokens, secret.as_deref())?;
-    let told = ask(edge, id, Ask::Signal(Box::new(signal))).await?;
-    let one_time = signal::is_one_time(head.target);
+    let (signal, caller) = signal::admit(address, &head, &body, gate, secret.as_deref())?;
+    let one_time = caller.is_none();
     let prefer = Prefer::read(&exchange.headers);
-    signal::answer(&told, id, one_time)
-        .unwrap_or_else(|| Err(unexpected(edge, id, &told)))
-        .map(|answer| preferred(answer, prefer))
+    let send = async {
+        let told = ask(edge, id, Ask::Signal(Box::new(signal))).await?;
+        signal::answer(&told, id, one_time)
+            .unwrap_or_else(|| Err(unexpected(edge, id, &told)))
+            .map(|answer| preferred(answer, prefer))
+    };
+    let Some(caller) = caller else {
+        // Nobody is known to have sent it.
+        return send.await;
+    };
+    gate::own(edge, &caller, id).await?;
+    let act = Act {
+        caller: &caller,
+        action: "signal",
+        task_id: Some(id),
+        detail: json!({ "name": name }),
+    };
+    audited(edge, act, send).await
 }
 
 /// Has a task ended.
@@ -66,11 +85,16 @@ pub(super) async fn cancel(
     edge: &Edge,
     exchange: &Exchange,
     body: &mut dyn Body,
+    caller: &Caller,
     id: TaskId,
 ) -> Result<Answer, Problem> {
     let op = op(Operation::Cancel, edge, exchange, body).await?;
-    let told = ask(edge, id, Ask::Cancel { op }).await?;
-    answer(edge, Operation::Cancel, exchange, id, &told)
+    let act = act(Operation::Cancel, caller, id, Value::Null);
+    audited(edge, act, async {
+        let told = ask(edge, id, Ask::Cancel { op }).await?;
+        answer(edge, Operation::Cancel, exchange, id, &told)
+    })
+    .await
 }
 
 /// Has undone what a task did.
@@ -78,11 +102,25 @@ pub(super) async fn undo(
     edge: &Edge,
     exchange: &Exchange,
     body: &mut dyn Body,
+    caller: &Caller,
     id: TaskId,
 ) -> Result<Answer, Problem> {
     let op = op(Operation::Undo, edge, exchange, body).await?;
-    let told = ask(edge, id, Ask::Undo { op }).await?;
-    answer(edge, Operation::Undo, exchange, id, &told)
+    let act = act(Operation::Undo, caller, id, Value::Null);
+    audited(edge, act, async {
+        let told = ask(edge, id, Ask::Undo { op }).await?;
+        answer(edge, Operation::Undo, exchange, id, &told)
+    })
+    .await
+}
+
+fn act(operation: Operation, caller: &Caller, id: TaskId, detail: Value) -> Act<'_> {
+    Act {
+        caller,
+        action: operation.as_str(),
+        task_id: Some(id),
+        detail,
+    }
 }
 
 /// Names an operation that takes no body.
@@ -116,24 +154,34 @@ pub(super) async fn retry(
     exchange: &Exchange,
     body: &mut dyn Body,
     app: &App,
+    caller: &Caller,
     id: TaskId,
 ) -> Result<Answer, Problem> {
     let op = steer::op(Operation::Retry, &exchange.headers, &edge.token())?;
     let body = read(body).await?;
     media::json(&exchange.headers, &body)?;
     let retry = steer::retry(&body, op)?;
-    if let Some(input) = &retry.input {
-        takes(edge, app, id, input).await?;
-    }
-    let call = Ask::Retry {
-        has_input: retry.input.is_some(),
-        retry: Box::new(retry),
-    };
-    let told = ask(edge, id, call).await?;
-    if told == Told::NoSuchStep {
-        return Err(steer::no_such_step(id, &steps(edge, id).await?));
-    }
-    answer(edge, Operation::Retry, exchange, id, &told)
+    let detail = json!({
+        "from": retry.from,
+        "dry_run": retry.dry_run,
+        "same_keys": retry.same_keys,
+        "other_input": retry.input.is_some(),
+    });
+    audited(edge, act(Operation::Retry, caller, id, detail), async {
+        if let Some(input) = &retry.input {
+            takes(edge, app, id, input).await?;
+        }
+        let call = Ask::Retry {
+            has_input: retry.input.is_some(),
+            retry: Box::new(retry),
+        };
+        let told = ask(edge, id, call).await?;
+        if told == Told::NoSuchStep {
+            return Err(steer::no_such_step(id, &steps(edge, id).await?));
+        }
+        answer(edge, Operation::Retry, exchange, id, &told)
+    })
+    .await
 }
 
 /// Whether the function of a task can read another input: nothing is begun that cannot run.

@@ -73,6 +73,28 @@ impl Object {
         }
     }
 
+    /// What a task was begun with, or continued as.
+    pub(super) fn input(&self, id: TaskId) -> Reply {
+        let cells = &self.desk.storage.cells();
+        let read = Stored::load(cells, id).and_then(|stored| {
+            let now_ms = self.desk.edge.now_ms();
+            let known = stored.filter(|stored| {
+                let forgotten = matches!(stored.task.state, protocol::State::Forgotten);
+                !forgotten && !stored.task.is_expired(now_ms)
+            });
+            let read = known.map(|stored| Ok((stored.input_body(cells)?, stored.input_headers)));
+            read.transpose()
+        });
+        match read {
+            Ok(Some((body, headers))) => Reply {
+                told: Told::Input { headers },
+                body,
+            },
+            Ok(None) => Reply::of(Told::NotFound),
+            Err(error) => Reply::of(Told::Unavailable(error.to_string())),
+        }
+    }
+
     pub(super) fn told(
         &self,
         reply: protocol::Reply,

@@ -9,6 +9,7 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x6f6e_6365_7761_7264_8000_0000_0000_000
 
 /// How a delivery reached us: through a webhook source or by a call of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskKind {
     /// `POST /hooks/{source}`.

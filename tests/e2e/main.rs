@@ -8,6 +8,8 @@
 
 mod support;
 
+mod answers;
+mod audit;
 mod auth;
 mod bodies;
 mod bulk;
@@ -42,6 +44,7 @@ mod message_faults;
 mod metrics;
 mod notifications;
 mod on_unknown;
+mod openapi;
 mod packs;
 mod packs_more;
 mod panics;
@@ -61,5 +64,6 @@ mod sources;
 mod stats;
 mod steer;
 mod sweep;
+mod tokens;
 mod undo;
 mod wrangler;

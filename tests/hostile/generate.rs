@@ -282,7 +282,7 @@ fn list(dice: &mut Dice, pool: &Pool) -> Shot {
                     "\"]",
                     "",
                 ]);
-                query += &format!("&{name}={value}");
+                query.push_str(&["&", name, "=", value].concat());
             }
             query
         }

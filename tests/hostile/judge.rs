@@ -89,6 +89,25 @@ const SIGNALLED: &[Code] = &[
     Code::Overloaded,
 ];
 
+/// `GET /v1/tasks/{id}/answer`.
+const ANSWERED: &[Code] = &[
+    Code::InputInvalid,
+    Code::Unauthorized,
+    Code::TaskNotFound,
+    Code::NoAnswer,
+    Code::TaskInProgress,
+];
+
+/// `POST /v1/erase`.
+const ERASED: &[Code] = &[
+    Code::InputInvalid,
+    Code::Unauthorized,
+    Code::TaskNotFound,
+    Code::TaskInProgress,
+    Code::BodyTooLarge,
+    Code::UnsupportedMediaType,
+];
+
 fn declared(route: &Route) -> Declared {
     let of = |good, codes| Declared {
         good,
@@ -107,12 +126,15 @@ fn declared(route: &Route) -> Declared {
             own: true,
         },
         Route::Metrics => of(&[200], &[Code::Unauthorized]),
-        Route::ListTasks | Route::Stats | Route::SetFaults => {
+        Route::ListTasks | Route::Stats | Route::ListAudit | Route::SetFaults => {
             of(&[200], &[Code::InputInvalid, Code::Unauthorized])
         }
         Route::ShowTask { .. } | Route::ShowJournal { .. } => of(&[200, 304], LOOKED),
         // Nothing asks for a stream: it would not end.
         Route::TaskEvents { .. } | Route::Events => of(&[], LOOKED),
+        Route::ShowAnswer { .. } => of(&[200], ANSWERED),
+        Route::ShowInput { .. } => of(&[200], LOOKED),
+        Route::Erase => of(&[200], ERASED),
         Route::ForgetTask { .. } => of(
             &[204],
             &[Code::Unauthorized, Code::TaskNotFound, Code::TaskInProgress],
@@ -135,6 +157,7 @@ fn declared(route: &Route) -> Declared {
         Route::Proxy { .. } | Route::Continue => of(&[], &[Code::NotFound]),
         Route::Preflight { .. } => of(&[204], &[]),
         Route::PolicyPage { .. } => of(&[200], &[Code::NotFound]),
+        Route::OpenApi => of(&[200, 304], &[]),
         Route::Health
         | Route::ErrorPage { .. }
         | Route::ErrorIndex

@@ -1,5 +1,6 @@
 //! Native tests of the pure parts: fast, no workerd.
 
+mod access;
 mod author;
 mod author_ends;
 mod author_faults;
@@ -43,6 +44,7 @@ mod list_events;
 mod list_plans;
 mod list_world;
 mod notify;
+mod openapi;
 mod payment;
 mod previous;
 mod protocol_again;
@@ -73,6 +75,7 @@ mod protocol_words;
 mod protocol_world;
 mod scaling;
 mod sql;
+mod sql_audit;
 mod sql_counts;
 mod sql_jobs;
 mod sql_stats;

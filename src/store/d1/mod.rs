@@ -8,6 +8,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/0003_operations.sql"),
 ];
 
+mod audit;
 mod clean;
 mod endpoint;
 mod jobs;
@@ -16,6 +17,7 @@ mod stats;
 mod stats_read;
 mod task;
 
+pub use audit::{Action, AuditQuery, audit, audit_begins, audit_ends, audit_id, erase_checkpoints};
 pub use clean::{
     OPEN_STATES, OpenPage, Stretch, clean_audit, clean_checkpoints, clean_tasks, count_state,
     due_by, open_tasks, overdue, stretch_end,

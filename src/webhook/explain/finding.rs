@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// One thing that was found out about a delivery: a word for programs, a sentence, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct Finding {
     /// For programs; never changes its meaning.
     pub code: &'static str,

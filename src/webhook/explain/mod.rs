@@ -53,6 +53,7 @@ pub struct Hints<'a> {
 
 /// What becomes of the delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Its signature holds.
@@ -68,6 +69,7 @@ pub enum Verdict {
 
 /// A secret that the signature was made with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct Matched {
     /// Its place in the list of the source, counted from 0.
     pub index: usize,
@@ -77,6 +79,7 @@ pub struct Matched {
 
 /// What was found out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
 pub struct Explanation {
     /// What becomes of the delivery.
     pub verdict: Verdict,
