@@ -161,7 +161,9 @@ fn a_stuck_task_is_listed_with_its_lock_and_can_be_freed() {
     let (mut server, sink) = (Server::start(), Sink::start());
     let body = program([call("hang", sink.url("/seq/500,hold"))])
         .set("max_attempts", 1)
-        .short();
+        .set("slice_budget", "10s")
+        .set("slice_cut", "11s")
+        .set("lease", "30s");
     let request = Mode::Webhook.request(&fresh("stuck"), &body);
     let id = server.send(&request).expect(202).task_id();
     server.wait_state(&id, "failed");

@@ -4,6 +4,8 @@
 use crate::dice::Dice;
 use crate::shot::Shot;
 use crate::support::{SECRET, TOKEN, github_signature};
+use onceward::http::filter::PARAMETERS;
+use std::fmt::Write as _;
 
 /// Keys of tasks.
 const KEYS: usize = 12;
@@ -261,8 +263,30 @@ fn github(dice: &mut Dice, pool: &Pool) -> Shot {
 
 fn list(dice: &mut Dice, pool: &Pool) -> Shot {
     let id = id(dice, pool);
-    let query = match dice.below(9) {
+    let query = match dice.below(12) {
         0 => String::new(),
+        9 | 10 => {
+            let mut query = String::from("?limit=3");
+            for _ in 0..dice.below(4) {
+                let (name, _) = dice.pick(PARAMETERS);
+                let value = dice.pick(&[
+                    "failed",
+                    "true",
+                    "partial",
+                    "1",
+                    "a:b",
+                    "%00",
+                    "%27%3B--",
+                    "%25",
+                    "%F4%8F%BF%BF",
+                    "4503599627370495",
+                    "\"]",
+                    "",
+                ]);
+                let _ = write!(query, "&{name}={value}");
+            }
+            query
+        }
         1 => format!(
             "?limit={}",
             dice.pick(&["1", "200", "0", "201", "-1", "x", "", "1e1", "%31"])
