@@ -17,7 +17,9 @@ use crate::http::show;
 use crate::http::validator::Known;
 use crate::limits;
 use crate::types::{Answer, TaskId};
-use serde_json::{Value, json};
+#[cfg(feature = "lab")]
+use serde_json::Value;
+use serde_json::json;
 
 /// How long an object is asked before the answer is 503.
 const PATIENCE_MS: u64 = 5_000;
