@@ -5,6 +5,7 @@ use crate::dice::Dice;
 use crate::shot::Shot;
 use crate::support::{SECRET, TOKEN, github_signature};
 use onceward::http::filter::PARAMETERS;
+use std::fmt::Write as _;
 
 /// Keys of tasks.
 const KEYS: usize = 12;
@@ -282,7 +283,7 @@ fn list(dice: &mut Dice, pool: &Pool) -> Shot {
                     "\"]",
                     "",
                 ]);
-                query.push_str(&["&", name, "=", value].concat());
+                let _ = write!(query, "&{name}={value}");
             }
             query
         }
