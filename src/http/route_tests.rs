@@ -192,8 +192,9 @@ fn only_hooks_health_and_pages_are_open() {
             "/v1/functions/{name}" | "/proxy/{name}" | "/proxy/{name}/{path*}" => {
                 Access::Token(Scope::Invoke)
             }
-            "/v1/tasks" | "/v1/tasks/{id}/journal" => Access::Token(Scope::Read),
-            "/v1/stats" | "/metrics" => Access::Token(Scope::Read),
+            "/v1/tasks" | "/v1/tasks/{id}/journal" | "/v1/stats" | "/metrics" => {
+                Access::Token(Scope::Read)
+            }
             "/v1/tasks/{id}/signals/{name}" => Access::TokenOrOneTime(Scope::Operate),
             "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
             _ => Access::Token(Scope::Operate),

@@ -13,15 +13,15 @@ const DAY_MS: i64 = 24 * 3_600_000;
 const LATE: u32 = 20;
 
 /// Rows without an object, as a lost one would leave them; some with checkpoints.
-fn fill(d1: &mut Connection, expired: u32, now_ms: i64) {
+fn fill(d1: &mut Connection, dead: u32, now_ms: i64) {
     let transaction = d1.transaction().expect("a transaction");
-    for n in 0..expired + LIVE {
-        let expires = if n < expired {
+    for n in 0..dead + LIVE {
+        let expires = if n < dead {
             now_ms - 10 * DAY_MS
         } else {
             now_ms + 10 * DAY_MS
         };
-        let (state, expires, due) = match n.checked_sub(expired) {
+        let (state, expires, due) = match n.checked_sub(dead) {
             None => ("succeeded", Some(expires), expires),
             Some(n) if n < LATE / 2 => ("running", None, now_ms - DAY_MS),
             Some(n) if n < LATE => ("suspended", None, now_ms - DAY_MS),
