@@ -285,3 +285,23 @@ pub fn answer(all: &[Gauged], cap: u32) -> Answer {
         body: page.0.into_bytes(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_break_out_of_their_label() {
+        let one = Gauged {
+            database: "DB".into(),
+            up: true,
+            functions: vec![("a\"} 7\nb\\".into(), Sums::default())],
+            ..Gauged::default()
+        };
+        let text = String::from_utf8(answer(&[one], 1).body).unwrap();
+        let wanted = r#"onceward_tasks_accepted_total{database="DB",function="a\"} 7\nb\\"} 0"#;
+        assert!(text.lines().any(|line| line == wanted), "{text}");
+        let shaped = |line: &str| line.starts_with("# ") || line.starts_with("onceward_");
+        assert!(text.lines().all(shaped), "{text}");
+    }
+}

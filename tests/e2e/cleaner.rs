@@ -13,19 +13,19 @@ const DAY_MS: i64 = 24 * 3_600_000;
 const LATE: u32 = 20;
 
 /// Rows without an object, as a lost one would leave them; some with checkpoints.
-fn fill(d1: &mut Connection, expired: u32, now_ms: i64) {
+fn fill(d1: &mut Connection, dead: u32, now_ms: i64) {
     let transaction = d1.transaction().expect("a transaction");
-    for n in 0..expired + LIVE {
-        let end = if n < expired {
+    for n in 0..dead + LIVE {
+        let expires = if n < dead {
             now_ms - 10 * DAY_MS
         } else {
             now_ms + 10 * DAY_MS
         };
-        let (state, until, due) = match n.checked_sub(expired) {
-            None => ("succeeded", Some(end), end),
+        let (state, expires, due) = match n.checked_sub(dead) {
+            None => ("succeeded", Some(expires), expires),
             Some(n) if n < LATE / 2 => ("running", None, now_ms - DAY_MS),
             Some(n) if n < LATE => ("suspended", None, now_ms - DAY_MS),
-            Some(_) => ("failed", Some(end), end),
+            Some(_) => ("failed", Some(expires), expires),
         };
         let id = uuid::Uuid::new_v4().to_string();
         let row = "INSERT INTO tasks (task_id, epoch, n, generation, state, kind, name, key, function, created_ms, updated_ms, finished_ms, expires_ms, due_ms)
@@ -33,7 +33,7 @@ fn fill(d1: &mut Connection, expired: u32, now_ms: i64) {
         transaction
             .execute(
                 row,
-                rusqlite::params![id, state, now_ms - 20 * DAY_MS, until, due],
+                rusqlite::params![id, state, now_ms - 20 * DAY_MS, expires, due],
             )
             .expect("a row");
         let checkpoint = "INSERT INTO checkpoints (task_id, generation, step, place, fence, tries, at_ms, failed, outcome)
