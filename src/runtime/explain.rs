@@ -58,8 +58,8 @@ pub(super) async fn explain(
         task_id: None,
         detail: json!({ "source": source.name() }),
     };
-    let explained = explain::explain(&subject, &described, now_ms);
-    audited(edge, act, std::future::ready(explained)).await
+    let explained = async { explain::explain(&subject, &described, now_ms) };
+    audited(edge, act, explained).await
 }
 
 /// A source of several tenants is nobody's but the deployment's.

@@ -294,8 +294,30 @@ fn a_token_of_one_tenant_sees_nothing_of_another() {
         ids.collect::<Vec<_>>()
     };
     eventually(|| check(listed(TOKEN).len() == 3, || "not all are listed".to_owned()));
-    assert_eq!(listed("token-acme"), [ours]);
+    assert_eq!(listed("token-acme"), std::slice::from_ref(&ours));
     assert_eq!(listed("token-other"), [theirs]);
+
+    let forget = Request::new("DELETE", &format!("/v1/tasks/{ours}")).bearer("token-acme");
+    server.send(&forget).expect(204);
+    let audited = |token: &str| {
+        let answer = server
+            .send(&Request::get("/v1/audit").bearer(token))
+            .expect(200);
+        let actions = answer.json()["actions"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let of = |action: &Value| (action["token"].clone(), action["action"].clone());
+        actions.iter().map(of).collect::<Vec<_>>()
+    };
+    let row = (json!("of-acme"), json!("forget"));
+    assert_eq!(audited("token-acme"), std::slice::from_ref(&row));
+    assert_eq!(
+        audited("token-other"),
+        [],
+        "what it was not let do is no action"
+    );
+    assert_eq!(audited(TOKEN), [row]);
 }
 
 /// Tokens that do not hold together close everything, and the log says where it is wrong.
