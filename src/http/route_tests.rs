@@ -85,6 +85,7 @@ fn many(operation: Operation) -> Route {
 }
 
 #[test]
+#[allow(clippy::too_many_lines)] // it is a table
 fn every_entry_is_reached() {
     let want = [
         (

@@ -8,6 +8,7 @@ mod rescue;
 mod sweep;
 
 use super::ports::{Edge, Level};
+use super::tally;
 use crate::maintenance::{Counts, Job};
 use crate::types::Database;
 use book::Book;
@@ -30,6 +31,7 @@ fn pokes_at_a_time(edge: &Edge) -> usize {
 /// One run of all jobs.
 pub async fn tick(edge: &Edge) {
     let started = edge.now_ms();
+    tally::write(edge).await;
     // Each run begins with another database, should there be time for some of them only.
     let mut all: VecDeque<Database> = Database::all(edge.databases()).collect();
     let first = started / 60_000 % all.len().max(1) as u64;

@@ -2,7 +2,7 @@
 
 use super::ports::{Edge, Level, Rows};
 use super::serve::Exchange;
-use super::within;
+use super::{tally, within};
 use crate::http::code::Code;
 use crate::http::problem::Problem;
 use crate::http::stats::{StatsQuery, Sums, too_many};
@@ -71,6 +71,8 @@ pub(super) fn counts(rows: &Rows) -> Counts {
 /// Answers with sums over all databases. Without one of them they would be wrong, so then there are none.
 pub(super) async fn stats(edge: &Edge, exchange: &Exchange) -> Result<Answer, Problem> {
     let query = StatsQuery::read(&exchange.target, edge.now_ms())?;
+    // What this instance has counted belongs into the answer.
+    tally::write(edge).await;
     let range = StatsRange {
         from_ms: query.from_ms,
         to_ms: query.to_ms,

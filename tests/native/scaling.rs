@@ -337,10 +337,10 @@ fn row_bytes() -> u64 {
 /// What tasks of the lab showed as their cost on workerd, and what is counted after that until they are forgotten:
 /// requests and rows of objects, rows of D1. The milliseconds are assumed.
 const COSTS: [(&str, Cost); 5] = [
-    ("a task of one step", cost(3, 7, 8, 10)),
-    ("of ten steps", cost(12, 16, 8, 20)),
-    ("of one step that sleeps once", cost(7, 14, 13, 20)),
-    ("of one step that is undone", cost(8, 13, 18, 20)),
+    ("a task of one step", cost(3, 7, 9, 10)),
+    ("of ten steps", cost(12, 16, 9, 20)),
+    ("of one step that sleeps once", cost(7, 14, 15, 20)),
+    ("of one step that is undone", cost(8, 13, 20, 20)),
     ("a duplicate", cost(1, 0, 0, 2)),
 ];
 
