@@ -78,6 +78,8 @@ fn address(route: &Route) -> Option<String> {
         }
         | Route::ListTasks => "/v1/tasks".into(),
         Route::Bulk { operation } => format!("/v1/tasks/{}", operation.as_str()),
+        Route::Endpoints => "/v1/endpoints".into(),
+        Route::EnableEndpoint { name } => format!("/v1/endpoints/{name}/enable"),
         Route::Stats => "/v1/stats".into(),
         Route::Metrics => "/metrics".into(),
         Route::ShowTask { id } | Route::ForgetTask { id } => format!("/v1/tasks/{id}"),

@@ -42,6 +42,7 @@ pub mod auth;
 pub mod body;
 pub mod bulk;
 pub mod code;
+mod cors;
 pub mod document;
 pub mod erase;
 pub mod explain;

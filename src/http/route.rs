@@ -6,13 +6,14 @@
 use super::auth::Scope;
 use super::bulk::Operation;
 use super::code::Code;
+pub use super::cors::{cors, preflight};
 use super::gateway::check_tail;
 use super::policy::GATEWAY;
 use super::problem::Problem;
 use crate::config::is_route_name;
 use crate::function::is_signal_name;
 use crate::limits::MAX_SIGNAL_NAME_CHARS;
-use crate::types::{Answer, Headers, TaskId, TaskKind};
+use crate::types::{TaskId, TaskKind};
 
 /// What a request means, with the names that its address holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,13 @@ pub enum Route {
     Bulk {
         /// What is done to each.
         operation: Operation,
+    },
+    /// Where operators are told.
+    Endpoints,
+    /// Tell an endpoint again.
+    EnableEndpoint {
+        /// Its name.
+        name: String,
     },
     /// The records of a task.
     ShowJournal {
@@ -224,6 +232,8 @@ pub const ROUTES: &[Entry] = &[
     entry("POST", "/v1/sources/{source}/explain", Access::Token(Scope::Operate), |[name, _]| Ok(Route::Explain { source: named(name)? })),
     entry("POST", "/v1/erase", Access::Token(Scope::Operate), |_| Ok(Route::Erase)),
     entry("GET", "/v1/audit", Access::Token(Scope::Read), |_| Ok(Route::ListAudit)),
+    entry("GET", "/v1/endpoints", Access::Token(Scope::Read), |_| Ok(Route::Endpoints)),
+    entry("POST", "/v1/endpoints/{name}/enable", Access::Token(Scope::Operate), |[name, _]| Ok(Route::EnableEndpoint { name: named(name)? })),
     entry("GET", "/healthz", Access::Public, |_| Ok(Route::Health)),
     entry("GET", "/openapi.json", Access::Public, |_| Ok(Route::OpenApi)),
     entry("GET", "/errors/{code}", Access::Public, |[code, _]| Ok(Route::ErrorPage { code: page(code)? })),
@@ -367,50 +377,6 @@ fn signal(name: &str) -> Result<String, Problem> {
 
 fn page(code: &str) -> Result<Code, Problem> {
     code.parse().map_err(|_| not_found())
-}
-
-/// Request fields that a page of another origin may send.
-const CORS_ALLOW: &str =
-    "Idempotency-Key, Prefer, Authorization, Content-Type, If-None-Match, Last-Event-ID";
-/// Answer fields that it may read.
-const CORS_EXPOSE: &str = "Idempotent-Replayed, Idempotency-Expires, Idempotency-Key, Location, \
-    Retry-After, Preference-Applied, Link, Onceward-Task-Id, ETag, Accept-Post";
-/// Seconds that a browser keeps a preflight; none keeps it longer than a day.
-const CORS_MAX_AGE_S: &str = "86400";
-
-/// The answer to a CORS preflight.
-///
-/// ```
-/// use onceward::http::route::preflight;
-/// let answer = preflight("POST, OPTIONS");
-/// assert_eq!(answer.status, 204);
-/// assert_eq!(answer.headers.get("access-control-allow-methods"), Some("POST, OPTIONS"));
-/// ```
-pub fn preflight(allow: &str) -> Answer {
-    let mut headers = Headers::default();
-    headers.push("allow", allow);
-    headers.push("access-control-allow-methods", allow);
-    headers.push("access-control-allow-headers", CORS_ALLOW);
-    headers.push("access-control-max-age", CORS_MAX_AGE_S);
-    cors(&mut headers);
-    Answer {
-        status: 204,
-        headers,
-        body: Vec::new(),
-    }
-}
-
-/// Adds the CORS fields that every answer needs, unless the function set its own. Any origin may
-/// ask: nothing here is granted by cookie or address, only by token and signature.
-pub fn cors(headers: &mut Headers) {
-    for (name, value) in [
-        ("access-control-allow-origin", "*"),
-        ("access-control-expose-headers", CORS_EXPOSE),
-    ] {
-        if headers.get(name).is_none() {
-            headers.push(name, value);
-        }
-    }
 }
 
 #[cfg(test)]

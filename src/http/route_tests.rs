@@ -1,6 +1,7 @@
 //! The table, walked, and addresses that are not in it.
 
 use super::*;
+use crate::types::Headers;
 use crate::types::{TaskKey, TaskKind};
 
 pub(super) fn id() -> TaskId {
@@ -182,6 +183,14 @@ fn every_entry_is_reached() {
         ),
         ("POST", "/v1/erase", Route::Erase),
         ("GET", "/v1/audit", Route::ListAudit),
+        ("GET", "/v1/endpoints", Route::Endpoints),
+        (
+            "POST",
+            "/v1/endpoints/order-sync_2/enable",
+            Route::EnableEndpoint {
+                name: "order-sync_2".into(),
+            },
+        ),
         ("GET", "/healthz", Route::Health),
         ("GET", "/openapi.json", Route::OpenApi),
     ];
@@ -227,6 +236,7 @@ fn only_hooks_health_and_pages_are_open() {
             | "/v1/events"
             | "/v1/stats"
             | "/metrics"
+            | "/v1/endpoints"
             | "/v1/audit" => Access::Token(Scope::Read),
             "/v1/tasks/{id}/input" => Access::Token(Scope::Input),
             "/v1/tasks/{id}/signals/{name}" => Access::TokenOrOneTime(Scope::Operate),

@@ -1,12 +1,13 @@
 //! What a delivery meets.
 
+use super::debts::{Debt, Debts};
 use super::effect::{Effect, Reply, Transition};
 use super::event::{Begin, Moment};
 use super::lease;
 use super::schedule;
 use super::steer;
 use super::summary::Standing;
-use super::task::{Debt, Debts, Outbox, SCHEMA, State, Task, Version};
+use super::task::{Outbox, SCHEMA, State, Task, Version};
 use crate::types::Cost;
 
 /// Stands for parts that are all alike under fingerprints that are not.

@@ -1,10 +1,11 @@
 //! How a task ends: undone first, if there is something to undo; its parents told.
 
+use super::debts::Debt;
 use super::effect::{Effect, Reply, Transition};
 use super::event::Moment;
 use super::lease;
 use super::summary::Standing;
-use super::task::{Debt, Lease, State, Task};
+use super::task::{Lease, State, Task};
 use crate::limits;
 use crate::types::{Failure, StepId, TaskId};
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,11 @@
 //! What can happen to a task.
 
+use super::debts::Debt;
 use super::ending::NotUndone;
 use super::journal::{Cursor, StepRecord};
 use super::mailbox::{Letter, Signal};
 use super::steer::Retry;
-use super::task::{Debt, Parent, Version};
+use super::task::{Parent, Version};
 use super::waits::{Mismatch, Wait};
 use crate::types::{
     About, Answer, Cost, Database, Failure, Input, Policy, StepId, TaskId, TaskKey, Token, Watch,

@@ -1,12 +1,13 @@
 //! What is recorded, once.
 
+use super::debts::Debt;
 use super::effect::{Effect, Next, Reply, Transition};
 use super::ending::{self, EndsAs};
 use super::event::{Moment, Record};
 use super::lease::{self, Standing as Proven};
 use super::mailbox::child_signal;
 use super::summary::Standing;
-use super::task::{Child, Debt, Task};
+use super::task::{Child, Task};
 use crate::types::{Failure, StepId, TaskId};
 use serde::{Deserialize, Serialize};
 

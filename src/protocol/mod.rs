@@ -45,6 +45,7 @@ mod task;
 mod waits;
 mod whole;
 
+pub use debts::{Debt, Debts, Notice};
 pub use effect::{Effect, Next, Reply, Transition};
 pub use ending::{Cancel, Ending, EndsAs, NotUndone, Undone};
 pub use event::{
@@ -58,9 +59,7 @@ use schedule::Cause;
 pub use schedule::{NEVER_MS, attempt_backoff_ms, jittered, next_due_ms, own_due_ms};
 pub use steer::{Plan, Retry};
 pub use summary::{Standing, Summary};
-pub use task::{
-    Child, Debt, Debts, Lease, Notice, Outbox, Parent, SCHEMA, State, Task, Ticket, Version,
-};
+pub use task::{Child, Lease, Outbox, Parent, SCHEMA, State, Task, Ticket, Version};
 pub use waits::{Mismatch, Wait, WaitFor, Waiting};
 
 /// Decides what an event does to a task. `None` is a key that nothing is known of.

@@ -1,8 +1,9 @@
 //! What operators are to be told of: kept as a debt, so that no crash loses it.
 
+use super::debts::{Debt, Notice};
 use super::effect::Effect;
 use super::event::Moment;
-use super::task::{Debt, Notice, State, Task};
+use super::task::{State, Task};
 use super::waits::Waiting;
 use crate::limits;
 use crate::types::NoticeKind;

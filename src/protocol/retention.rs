@@ -1,12 +1,13 @@
 //! When a task is forgotten: a tombstone in D1 first, then everything at once, and only if nothing
 //! has changed in between.
 
+use super::debts::Debt;
 use super::effect::{Effect, Next, Reply, Transition};
 use super::event::Moment;
 use super::outbox::try_later;
 use super::schedule::{Cause, next_due_ms, ring_at};
 use super::summary::Standing;
-use super::task::{Debt, State, Task, Version};
+use super::task::{State, Task, Version};
 use crate::limits;
 
 /// The time of a task is up, or a tombstone is still owed: place it. Nothing is written before it

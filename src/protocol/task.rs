@@ -1,11 +1,11 @@
 //! The state of one task: everything that must survive a crash, but for bodies and records.
 
+use super::debts::Debts;
 use super::ending::{Cancel, Ending, Undone};
 use super::mailbox::Unread;
 use super::waits::Waiting;
 use crate::types::{
-    About, AfterExpiry, Answer, Cost, Database, Failure, NoticeKind, Policy, StepId, TaskId,
-    TaskKey, Token,
+    About, AfterExpiry, Answer, Cost, Database, Failure, Policy, StepId, TaskId, TaskKey, Token,
 };
 use serde::{Deserialize, Serialize};
 
@@ -121,39 +121,6 @@ pub struct Parent {
     pub generation: u64,
     /// Its step.
     pub step: StepId,
-}
-
-/// A message that another task must come to hear of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Debt {
-    /// The end of this task, to a parent.
-    End(Parent),
-    /// Cancellation, to a child.
-    Cancel(TaskId),
-    /// What has become of this task, to operators.
-    Notice(Notice),
-}
-
-/// Something that operators are to be told.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Notice {
-    /// What.
-    pub kind: NoticeKind,
-    /// When it was so.
-    pub at_ms: u64,
-}
-
-/// What other tasks still have to be told.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Debts {
-    /// The messages.
-    pub list: Vec<Debt>,
-    /// Failed tries since the last success.
-    pub tries: u32,
-    /// The next try, if the one at hand is not heard of.
-    pub next_ms: u64,
 }
 
 /// One task, as its object keeps it.
@@ -372,7 +339,10 @@ impl Task {
 
     /// True while a parent is still to be told of its end.
     fn owes_end(&self) -> bool {
-        self.debts.list.iter().any(|d| matches!(d, Debt::End(_)))
+        self.debts
+            .list
+            .iter()
+            .any(|d| matches!(d, super::debts::Debt::End(_)))
     }
 
     /// Attempts without progress before it is over. What is to be undone gets as many as any function

@@ -1,19 +1,25 @@
 //! What operators are told: each notice becomes a task of its own for every endpoint that wants it, with the
 //! retries, the journal and the address of any other task.
 
+use super::audit::{Act, audited};
 use super::desk::Desk;
-use super::ports::Edge;
-use super::within;
+use super::ports::{Edge, Level};
+use super::{api, stats, within};
 use crate::config::Endpoint;
 use crate::function::notify::{NOTIFY, Notification};
+use crate::http::auth::Caller;
+use crate::http::code::Code;
 use crate::http::document::TaskDocument;
 use crate::http::object_call::{Ask, Call};
+use crate::http::problem::Problem;
 use crate::limits;
 use crate::protocol::{Begin, Notice, Summary, Task};
 use crate::store::d1 as sql;
 use crate::types::time::rfc3339;
-use crate::types::{About, Database, Headers, Input, Policy, TaskKey, TaskKind};
+use crate::types::{About, Answer, Database, Headers, Input, Policy, TaskKey, TaskKind};
+use serde::Deserialize;
 use serde_json::{Value, json};
+use url::Url;
 
 /// How long D1 is asked whether an endpoint is disabled, in milliseconds.
 const PATIENCE_MS: u64 = 2_000;
@@ -113,8 +119,76 @@ pub(super) async fn disable(edge: Edge, name: String) {
     let written = within(&edge, limits::FLUSH_TIMEOUT_MS, sent).await;
     let kept = matches!(written, Some(Ok(_)));
     edge.log(
-        super::ports::Level::Error,
+        Level::Error,
         "endpoint_disabled",
         json!({ "endpoint": name, "remembered": kept }),
     );
+}
+
+/// Every endpoint, and since when it is disabled if it is. Addresses may hold secrets: their hosts are shown.
+pub(super) async fn list(edge: &Edge) -> Result<Answer, Problem> {
+    let rows: Vec<Disabled> = api::rows(edge, &sql::all_disabled())
+        .await
+        .map_err(|error| unavailable(edge, &error))?;
+    let endpoints = edge.endpoints();
+    let shown = endpoints.all().iter().map(|endpoint| {
+        let disabled = rows.iter().find(|row| row.name == endpoint.name);
+        let host = Url::parse(&endpoint.url).ok();
+        let host = host.as_ref().and_then(Url::host_str);
+        let mut document = json!({
+            "name": endpoint.name,
+            "host": host,
+            "events": endpoint.events,
+            "functions": endpoint.functions,
+            "waiting_ms": endpoint.waiting_ms,
+        });
+        if let Some(row) = disabled {
+            document["disabled_at"] = rfc3339(stats::whole(row.at_ms)).into();
+        }
+        document
+    });
+    let shown: Vec<Value> = shown.collect();
+    let mut answer = Answer::json(200, &json!({ "endpoints": shown }));
+    answer.headers.push("cache-control", "no-store");
+    Ok(answer)
+}
+
+/// Lets an endpoint be told again. What it was not told meanwhile are failed tasks of their own, which can be
+/// tried again.
+pub(super) async fn enable(edge: &Edge, caller: &Caller, name: &str) -> Result<Answer, Problem> {
+    if edge.endpoints().get(name).is_none() {
+        return Err(Problem::new(Code::NotFound, "No endpoint has this name."));
+    }
+    let act = Act {
+        caller,
+        action: "enable_endpoint",
+        task_id: None,
+        detail: json!({ "endpoint": name }),
+    };
+    let work = async {
+        let sent = edge.d1(Database::default(), vec![sql::enable(name)]);
+        match within(edge, limits::FLUSH_TIMEOUT_MS, sent).await {
+            Some(Ok(_)) => {
+                let told = json!({
+                    "endpoint": name,
+                    "next": format!("POST /v1/tasks/retry?function={NOTIFY}&state=failed&label=endpoint:{name} sends what was missed"),
+                });
+                Ok(Answer::json(200, &told))
+            }
+            Some(Err(error)) => Err(unavailable(edge, &error)),
+            None => Err(unavailable(edge, "no answer in time")),
+        }
+    };
+    audited(edge, act, work).await
+}
+
+#[derive(Deserialize)]
+struct Disabled {
+    name: String,
+    at_ms: f64,
+}
+
+fn unavailable(edge: &Edge, error: &str) -> Problem {
+    edge.log(Level::Error, "endpoints", json!({ "error": error }));
+    api::no_database()
 }

@@ -2,8 +2,8 @@
 
 use super::ports::{Edge, Level};
 use super::{
-    App, api, audit, bulk, explain, gate, gateway, ingress, list, metrics, stats, steer, stored,
-    watch,
+    App, api, audit, bulk, explain, gate, gateway, ingress, list, metrics, notices, stats, steer,
+    stored, watch,
 };
 use crate::config::ConfigProblem;
 use crate::function::{FetchError, OutRequest, OutResponse};
@@ -236,6 +236,14 @@ async fn operated(
             Ok(metrics::metrics(edge).await)
         }
         Route::TaskEvents { id } => watch::one(edge, exchange, body, id).await,
+        Route::Endpoints => {
+            caller.whole()?;
+            notices::list(edge).await
+        }
+        Route::EnableEndpoint { name } => {
+            caller.whole()?;
+            notices::enable(edge, &caller, &name).await
+        }
         Route::Events => watch::many(edge, exchange, body, caller.only()).await,
         Route::ShowTask { id } => api::show(edge, exchange, id).await,
         Route::ForgetTask { id } => api::forget(edge, &caller, id).await,

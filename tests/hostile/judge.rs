@@ -125,7 +125,9 @@ fn declared(route: &Route) -> Declared {
             codes: CALLED,
             own: true,
         },
-        Route::Metrics => of(&[200], &[Code::Unauthorized]),
+        // None is configured here.
+        Route::EnableEndpoint { .. } => of(&[], &[Code::Unauthorized, Code::NotFound]),
+        Route::Endpoints | Route::Metrics => of(&[200], &[Code::Unauthorized]),
         Route::ListTasks | Route::Stats | Route::ListAudit | Route::SetFaults => {
             of(&[200], &[Code::InputInvalid, Code::Unauthorized])
         }

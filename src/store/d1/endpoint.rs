@@ -5,6 +5,15 @@ use super::Statement;
 /// Prefix of their names among what the jobs remember.
 const PREFIX: &str = "endpoint/";
 
+/// Every endpoint that is disabled.
+pub fn all_disabled() -> Statement {
+    Statement {
+        // The character behind the slash ends the range.
+        sql: "SELECT substr(job, 10) AS name, at_ms FROM jobs WHERE job >= 'endpoint/' AND job < 'endpoint0'",
+        values: Vec::new(),
+    }
+}
+
 /// Since when an endpoint is disabled; no row if it is not.
 pub fn disabled(name: &str) -> Statement {
     Statement {

@@ -22,7 +22,7 @@ pub use clean::{
     OPEN_STATES, OpenPage, Stretch, clean_audit, clean_checkpoints, clean_tasks, count_state,
     due_by, open_tasks, overdue, stretch_end,
 };
-pub use endpoint::{disable, disabled, enable};
+pub use endpoint::{all_disabled, disable, disabled, enable};
 pub use jobs::{count, jobs, remember};
 pub use list::{Index, Look, Plan, some};
 pub use stats::{Counts, count_duplicates};
