@@ -29,6 +29,8 @@ pub enum Code {
     TaskNotFound,
     /// The task ended without an answer.
     NoAnswer,
+    /// Input and journal of the task are no longer kept.
+    PayloadDropped,
     /// The route takes other methods.
     MethodNotAllowed,
     /// The task has not ended.
@@ -78,6 +80,7 @@ impl Code {
         Self::NotFound,
         Self::TaskNotFound,
         Self::NoAnswer,
+        Self::PayloadDropped,
         Self::MethodNotAllowed,
         Self::TaskInProgress,
         Self::TaskCancelled,
@@ -107,6 +110,11 @@ impl Code {
             Self::Forbidden => ("forbidden", 403, "The token lacks this right"),
             Self::NotFound => ("not_found", 404, "Nothing is served here"),
             Self::TaskNotFound => ("task_not_found", 404, "No such task"),
+            Self::PayloadDropped => (
+                "payload_dropped",
+                410,
+                "Input and journal are no longer kept",
+            ),
             Self::NoAnswer => ("no_answer", 404, "The task has no answer"),
             Self::MethodNotAllowed => ("method_not_allowed", 405, "Method is not allowed here"),
             Self::TaskInProgress => ("task_in_progress", 409, "The task is still in progress"),
@@ -196,6 +204,7 @@ impl Code {
             Self::Forbidden => include_str!("../../docs/errors/forbidden.md"),
             Self::NotFound => include_str!("../../docs/errors/not_found.md"),
             Self::TaskNotFound => include_str!("../../docs/errors/task_not_found.md"),
+            Self::PayloadDropped => include_str!("../../docs/errors/payload_dropped.md"),
             Self::NoAnswer => include_str!("../../docs/errors/no_answer.md"),
             Self::MethodNotAllowed => include_str!("../../docs/errors/method_not_allowed.md"),
             Self::TaskInProgress => include_str!("../../docs/errors/task_in_progress.md"),

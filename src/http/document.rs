@@ -126,6 +126,9 @@ pub struct TaskDocument {
     /// Repeated deliveries so far; approximate, since a duplicate costs no write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u64>,
+    /// Input and journal are no longer kept, the answer is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub payload_dropped: bool,
     /// What it can be found by.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -210,6 +213,7 @@ impl TaskDocument {
             error: None,
             answer_status: None,
             duplicates: Some(0),
+            payload_dropped: false,
             labels: BTreeMap::new(),
             trace_id: None,
             lock: None,
@@ -248,6 +252,7 @@ impl TaskDocument {
             error: error(summary),
             answer_status: summary.answer_status,
             duplicates: Some(summary.duplicates),
+            payload_dropped: summary.stripped,
             labels: summary.about.labels.clone(),
             trace_id: summary.about.trace.as_ref().map(|trace| trace.id.clone()),
             lock: summary.lease_ends_ms.map(|until_ms| LockDocument {

@@ -26,6 +26,7 @@ pub(super) fn summary(key: TaskKey, function: &str, state: State) -> Summary {
         cancel: None,
         unread: 0,
         free: false,
+        stripped: false,
         about: About::default(),
         cost: Cost::default(),
         version: Version::default(),

@@ -123,6 +123,15 @@ pub fn retry(body: &[u8], op: String) -> Result<Retry, Problem> {
     .errors(wrong))
 }
 
+/// Input and journal of the task have been dropped before its answer, as its function wants it.
+pub fn dropped(id: TaskId) -> Problem {
+    Problem::new(
+        Code::PayloadDropped,
+        "Input and journal of this task have been dropped; its answer is still kept.",
+    )
+    .task(id)
+}
+
 /// The refusal of something for which it is too late.
 pub fn ended(task: &TaskDocument) -> Problem {
     let undoing = task.state == TaskState::Compensating;
@@ -192,6 +201,9 @@ pub fn answer(operation: Operation, told: &Told, id: TaskId) -> Option<Result<An
     let document = |standing: &Standing| TaskDocument::of(&standing.summary);
     Some(match told {
         Told::Stands(standing) => stands(operation, standing),
+        Told::Ended(standing) if standing.summary.stripped && operation != Operation::Cancel => {
+            Err(dropped(id))
+        }
         Told::Ended(standing) => match (operation, document(standing)) {
             (Operation::Cancel, task) if task.state == TaskState::Cancelled => {
                 Ok(task.to_answer(200))

@@ -92,6 +92,7 @@ fn accept(old: Option<&Task>, begin: Begin, moment: &Moment) -> Transition {
         seen_ms: moment.ms,
         duplicates: 0,
         retries: 0,
+        stripped: false,
         noticed_ms: None,
         about: begin.about,
         // Its row replaces that of the last task of this key.

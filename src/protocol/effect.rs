@@ -115,6 +115,8 @@ pub enum Effect {
     },
     /// Write: delete input, answer, journal, signals.
     DropPayload,
+    /// Write: delete input, journal and signals; the answer stays.
+    Strip,
     /// Write: the alarm. Together with [`Next::Unchanged`] the caller may note the time as `armed_ms`
     /// of the task that it keeps in memory; the row is left alone.
     SetAlarm {

@@ -119,6 +119,22 @@ pub(super) fn delete(mut task: Task, moment: &Moment) -> Transition {
     }
 }
 
+/// When input and journal of a task are to go, its answer staying: once it has ended for good.
+pub(super) fn strip_due_ms(task: &Task) -> Option<u64> {
+    let keep_ms = task.policy.retention_payload_ms?;
+    let over = task.is_final() && task.ending.is_none() && !task.stripped;
+    let at_ms = task.finished_ms.filter(|_| over)?.saturating_add(keep_ms);
+    // At its expiry everything goes.
+    Some(at_ms).filter(|at_ms| task.expires_ms.is_some_and(|end| *at_ms < end))
+}
+
+/// Input and journal go.
+pub(super) fn strip_payload(mut task: Task) -> Transition {
+    task.stripped = true;
+    task.unread.clear();
+    Transition::put(task, vec![Effect::Strip], Reply::Done)
+}
+
 /// Takes out everything but what the tombstone needs.
 fn strip(task: &mut Task) -> Vec<Effect> {
     let had_payload = !matches!(task.state, State::Forgotten);

@@ -43,7 +43,7 @@ pub fn next_due_ms(task: &Task) -> u64 {
     if !task.debts.list.is_empty() {
         due = due.min(task.debts.next_ms);
     }
-    due
+    due.min(retention::strip_due_ms(task).unwrap_or(NEVER_MS))
 }
 
 /// No time at all: later than every other, and still exact in D1.
@@ -117,6 +117,9 @@ pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition 
     if dead && task.debts.list.is_empty() {
         return retention::due(&task, cause, moment);
     }
+    if retention::strip_due_ms(&task).is_some_and(|at_ms| at_ms <= moment.ms) {
+        return retention::strip_payload(task);
+    }
     let mut effects = Vec::new();
     if notice::is_overdue(&task, moment) {
         notice::owe(&mut task, NoticeKind::Waiting, moment, &mut effects);
@@ -131,6 +134,7 @@ pub(super) fn tick(mut task: Task, cause: Cause, moment: &Moment) -> Transition 
     let late = task.has_ended() && own_due_ms(&task) <= moment.ms;
     let over = owes && (dead || late);
     let mut next = if over { NEVER_MS } else { own_due_ms(&task) };
+    next = next.min(retention::strip_due_ms(&task).unwrap_or(NEVER_MS));
     // Should a try not be heard of, the alarm tries again.
     let again = moment.ms + 2 * limits::FLUSH_TIMEOUT_MS;
     let mut due = |owes: bool, next_ms: u64, effect: Effect| {

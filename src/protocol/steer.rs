@@ -58,6 +58,9 @@ pub(super) fn retry(mut task: Task, retry: Retry, moment: &Moment) -> Transition
         return Transition::unchanged(Reply::Stands(Standing::of(&task)));
     }
     match &task.state {
+        State::Failed { .. } if task.stripped && retry.input.is_none() => {
+            Transition::unchanged(Reply::Ended(Standing::of(&task)))
+        }
         State::Failed { .. } => again(task, retry, moment),
         State::Suspended(Waiting::CodeChanged(_) | Waiting::BackingOff { .. }) => {
             let simple = retry.from.is_none() && retry.input.is_none();
@@ -127,6 +130,7 @@ fn again(mut task: Task, mut retry: Retry, moment: &Moment) -> Transition {
     }
     if let Some(input) = retry.input {
         effects.push(Effect::ReplaceInput(input));
+        task.stripped = false;
     }
     task.steer_op = Some(retry.op);
     revived(&mut task);
@@ -238,6 +242,9 @@ pub(super) fn revived(task: &mut Task) {
 pub(super) fn undo(mut task: Task, op: String, moment: &Moment) -> Transition {
     let mut effects = Vec::new();
     match &task.state {
+        State::Succeeded if task.undone.is_none() && task.stripped => {
+            Transition::unchanged(Reply::Ended(Standing::of(&task)))
+        }
         State::Succeeded if task.undone.is_none() => {
             task.steer_op = Some(op);
             task.touch(moment.ms);

@@ -57,6 +57,9 @@ pub struct Summary {
     /// Labels and trace.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,
+    /// Input and journal are gone; the answer is not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stripped: bool,
     /// What its object was billed for.
     #[serde(default)]
     pub cost: Cost,
@@ -102,6 +105,7 @@ impl Summary {
             cancel: task.cancel.clone(),
             unread: u32::try_from(task.unread.len()).unwrap_or(u32::MAX),
             free: task.is_free(),
+            stripped: task.stripped,
             about: task.about.clone(),
             cost: task.cost,
             version: task.version,

@@ -243,6 +243,9 @@ pub struct Task {
     /// Attempts that failed and were followed by another one.
     #[serde(default)]
     pub retries: u32,
+    /// Input and journal are gone; the answer is not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stripped: bool,
     /// When operators were last told of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noticed_ms: Option<u64>,

@@ -122,6 +122,9 @@ async fn send(desk: &Desk, stored: &Stored) -> Result<Version, String> {
 }
 
 fn wants_history(task: &Task) -> bool {
+    if task.policy.retention_payload_ms.is_some() {
+        return false;
+    }
     match (&task.state, task.policy.history) {
         (State::Failed { .. } | State::Cancelled, History::Full | History::FailedOnly)
         | (State::Succeeded, History::Full) => true,

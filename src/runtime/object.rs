@@ -240,6 +240,7 @@ impl Object {
             | Effect::PutLetter(_)
             | Effect::NewJournal { .. }
             | Effect::DropPayload
+            | Effect::Strip
             | Effect::SetAlarm { .. } => {}
         }
     }

@@ -13,6 +13,7 @@ use crate::http::erase::{self, Erased};
 use crate::http::media;
 use crate::http::object_call::{Ask, Call, Told};
 use crate::http::problem::Problem;
+use crate::http::steer;
 use crate::http::stored::{self, Part};
 use crate::limits;
 use crate::store::d1 as sql;
@@ -60,6 +61,7 @@ pub(super) async fn input(
         match reply.told {
             Told::Input { headers } => Ok(stored::input(id, &headers, reply.body, part)),
             Told::NotFound => Err(absent(id)),
+            Told::Ended(standing) if standing.summary.stripped => Err(steer::dropped(id)),
             other => Err(unexpected(edge, id, &other)),
         }
     };

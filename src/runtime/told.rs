@@ -82,12 +82,21 @@ impl Object {
                 let forgotten = matches!(stored.task.state, protocol::State::Forgotten);
                 !forgotten && !stored.task.is_expired(now_ms)
             });
-            let read = known.map(|stored| Ok((stored.input_body(cells)?, stored.input_headers)));
+            let read = known.map(|stored| {
+                let body = stored.input_body(cells)?;
+                Ok((body, stored))
+            });
             read.transpose()
         });
         match read {
-            Ok(Some((body, headers))) => Reply {
-                told: Told::Input { headers },
+            Ok(Some((_, stored))) if stored.task.stripped => {
+                let summary = self.summary(&stored);
+                self.standing(&stored, summary, Expiry::Passed, Told::Ended)
+            }
+            Ok(Some((body, stored))) => Reply {
+                told: Told::Input {
+                    headers: stored.input_headers,
+                },
                 body,
             },
             Ok(None) => Reply::of(Told::NotFound),

@@ -78,6 +78,7 @@ impl<C: Cells> Writer<'_, C> {
                 keep_undo,
             } => self.new_journal(generation, keep_undo)?,
             Effect::DropPayload => self.drop_payload()?,
+            Effect::Strip => self.strip()?,
             Effect::SetAlarm { .. }
             | Effect::Dispatch { .. }
             | Effect::PayDebts
@@ -89,18 +90,22 @@ impl<C: Cells> Writer<'_, C> {
     }
 
     fn drop_payload(&mut self) -> Result<(), CommitError> {
-        if self.input == Body::Own {
-            self.delete(&format!("{}/input", self.id))?;
-        }
         if self.answer == Body::Own {
             self.delete(&format!("{}/answer", self.id))?;
+        }
+        self.answer = Body::Absent;
+        self.strip()
+    }
+
+    fn strip(&mut self) -> Result<(), CommitError> {
+        if self.input == Body::Own {
+            self.delete(&format!("{}/input", self.id))?;
         }
         for area in [STEP, UNDO, COMP, KEPT, lookup::LETTER] {
             self.clear(area)?;
         }
         self.delete(&format!("{}/cursor", self.id))?;
         self.input = Body::Absent;
-        self.answer = Body::Absent;
         self.input_headers = None;
         Ok(())
     }

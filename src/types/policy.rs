@@ -110,6 +110,10 @@ pub struct Policy {
     /// What a key means once its task has expired.
     #[serde(skip_serializing_if = "is_default")]
     pub after_expiry: AfterExpiry,
+    /// How long input and journal of what has ended for good are kept, in ms from the end; the answer stays.
+    /// `None`: as long as the answer. With it, no journal goes to D1.
+    #[serde(skip_serializing_if = "is_default")]
+    pub retention_payload_ms: Option<u64>,
     /// Operators are not told what becomes of its tasks.
     #[serde(skip_serializing_if = "is_default")]
     pub quiet: bool,
@@ -132,6 +136,7 @@ impl Default for Policy {
             history: History::default(),
             keeps: Keeps::default(),
             after_expiry: AfterExpiry::default(),
+            retention_payload_ms: None,
             quiet: false,
         }
     }
@@ -206,7 +211,7 @@ impl Policy {
             AfterExpiry::Gone { tombstone_ms } => tombstone_ms,
         };
         #[rustfmt::skip]
-        let ranges: [(&str, u64, u64, u64); 12] = [
+        let ranges: [(&str, u64, u64, u64); 13] = [
             ("respond_within in ms", self.respond_within_ms, 1, limits::MAX_RESPOND_WITHIN_MS),
             ("long_step in ms", self.long_step_ms, 0, limits::MAX_LONG_STEP_MS),
             ("slice_cut in ms", self.slice_cut_ms, 1, cut),
@@ -218,6 +223,7 @@ impl Policy {
             ("lease in ms (at least respond_within + slice_cut + 1000)", self.lease_ms, least_lease, limits::MAX_LEASE_MS),
             ("retention.succeeded in ms", self.retention_succeeded_ms, 1, limits::MAX_RETENTION_MS),
             ("retention.failed in ms", self.retention_failed_ms, 1, limits::MAX_RETENTION_MS),
+            ("retention.payload in ms", self.retention_payload_ms.unwrap_or(1), 1, limits::MAX_RETENTION_MS),
             ("retention.gone in ms", tombstone_ms, 1, limits::MAX_RETENTION_MS),
         ];
         let wrong = ranges

@@ -95,6 +95,7 @@ const ANSWERED: &[Code] = &[
     Code::Unauthorized,
     Code::TaskNotFound,
     Code::NoAnswer,
+    Code::PayloadDropped,
     Code::TaskInProgress,
 ];
 

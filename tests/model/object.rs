@@ -137,7 +137,7 @@ impl World {
                 self.journal.sort_by(|a, b| a.id.cmp(&b.id));
             }
             Effect::ReopenStep(id) => self.journal.retain(|r| r.id != *id),
-            Effect::DropPayload => {
+            Effect::DropPayload | Effect::Strip => {
                 self.journal.clear();
                 self.kept.clear();
                 self.letters.clear();

@@ -1,10 +1,11 @@
 //! What is kept of a task for later deliveries, and what its key means after that.
 
 use crate::protocol_fixture::{
-    Object, T0, answer, begin, claimed, done, is_unchanged, policy, succeeded, terminal, token,
+    Object, T0, answer, begin, claimed, done, is_unchanged, policy, retryable, succeeded, terminal,
+    token,
 };
 use onceward::protocol::{
-    Begin, Effect, Event, Next, NotUndone, Reply, State, Verdict, Version, next_due_ms,
+    Begin, Effect, Event, Next, NotUndone, Reply, Retry, State, Verdict, Version, next_due_ms,
 };
 use onceward::types::{AfterExpiry, Failure, Keeps, Policy};
 
@@ -40,6 +41,81 @@ fn keeping(keeps: Keeps) -> Policy {
 
 fn failed(status: u16) -> Verdict {
     Verdict::Failed(Failure::terminal("no", "no").with_answer(answer(status)))
+}
+
+/// Input and journal can go before the answer does.
+#[test]
+fn payload_is_dropped_early_and_the_answer_stays() {
+    let policy = Policy {
+        retention_payload_ms: Some(HOUR),
+        ..policy()
+    };
+    let mut object = ended(&policy, succeeded());
+    let end = object.task().finished_ms.expect("over");
+    assert_eq!(next_due_ms(object.task()), end + HOUR);
+    assert!(object.alarm.is_some_and(|at| at <= end + HOUR));
+    object.at(end + HOUR - 1, Event::AlarmFired);
+    assert!(!object.task().stripped);
+    let out = object.at(end + HOUR, Event::AlarmFired);
+    assert!(object.task().stripped && out.effects.contains(&Effect::Strip));
+    assert!(object.journal().is_empty() && object.input().is_empty());
+    // The alarm is that of the end of retention now, and duplicates are answered as before.
+    assert_eq!(object.alarm, object.task().expires_ms);
+    let reply = deliver(&mut object, end + HOUR + 1, "op-2", &policy);
+    let Reply::Stands(standing) = reply else {
+        panic!("{reply:?}")
+    };
+    assert!(standing.answer.is_some() && standing.summary.stripped);
+    // What it did is no longer known: it is not said to be undone.
+    assert!(matches!(
+        object.undo(end + HOUR + 2, "u").reply,
+        Reply::Ended(_)
+    ));
+    assert!(object.task().undone.is_none());
+}
+
+#[test]
+fn what_may_still_go_on_keeps_its_payload() {
+    let policy = Policy {
+        retention_payload_ms: Some(1),
+        max_attempts: 1,
+        ..policy()
+    };
+    let mut object = ended(&policy, retryable());
+    assert_eq!(object.task().state, State::Failed { resumable: true });
+    let end = object.task().finished_ms.expect("over");
+    object.at(end + HOUR, Event::AlarmFired);
+    assert!(!object.task().stripped);
+}
+
+#[test]
+fn a_failed_task_without_payload_takes_another_input() {
+    let policy = Policy {
+        retention_payload_ms: Some(HOUR),
+        ..policy()
+    };
+    let mut object = ended(&policy, terminal());
+    let end = object.task().finished_ms.expect("over");
+    object.at(end + HOUR, Event::AlarmFired);
+    let retry = |op: &str, input: Option<&[u8]>| Retry {
+        op: op.into(),
+        input: input.map(<[u8]>::to_vec),
+        ..Retry::default()
+    };
+    let refused = object.retry(end + HOUR + 1, retry("a", None));
+    assert!(
+        matches!(refused.reply, Reply::Ended(_)),
+        "{:?}",
+        refused.reply
+    );
+    let taken = object.retry(end + HOUR + 2, retry("b", Some(b"2")));
+    assert!(
+        matches!(taken.reply, Reply::Planned(_)),
+        "{:?}",
+        taken.reply
+    );
+    assert!(!object.task().stripped);
+    assert_eq!(object.input(), b"2");
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Ledger {
                     self.to_undo.clear();
                 }
             }
-            Effect::DropPayload => {
+            Effect::DropPayload | Effect::Strip => {
                 *self = Self::default();
             }
             Effect::PutInput(_)

@@ -189,6 +189,10 @@ impl Model {
                         (_, old) => panic!("G2: {id} was {old:?} and was opened again"),
                     }
                 }
+                Effect::Strip => {
+                    let before = world.task.as_ref().expect("a task");
+                    assert!(before.is_final(), "G7: payload of the living");
+                }
                 Effect::DropPayload => {
                     let before = world.task.as_ref().expect("a task");
                     let deleted = matches!(event, Event::Delete);

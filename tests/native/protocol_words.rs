@@ -203,6 +203,7 @@ fn effect(effect: &Effect, now_ms: u64) -> String {
         Effect::PayDebts => "pay debts".to_owned(),
         Effect::ReopenStep(id) => format!("reopen step {id}"),
         Effect::DropPayload => "drop payload".to_owned(),
+        Effect::Strip => "strip".to_owned(),
         Effect::SetAlarm { at_ms } => format!("alarm {}", when(*at_ms, now_ms)),
         Effect::Dispatch { hop, .. } => format!("dispatch at hop {hop}"),
         Effect::Flush => "flush".to_owned(),

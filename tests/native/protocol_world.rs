@@ -369,7 +369,7 @@ impl World {
             Effect::ReopenStep(id) => {
                 self.journal.remove(&id.cell());
             }
-            Effect::DropPayload | Effect::NewJournal { .. } => self.journal.clear(),
+            Effect::DropPayload | Effect::Strip | Effect::NewJournal { .. } => self.journal.clear(),
             Effect::SetAlarm { at_ms } => {
                 self.alarm = Some(*at_ms);
                 // Half of the objects note it in memory, as they may.

@@ -176,6 +176,7 @@ fn follow(effect: Effect, stored: Option<&Stored>, after: &mut Vec<After>) {
         | Effect::PutLetter(_)
         | Effect::NewJournal { .. }
         | Effect::DropPayload
+        | Effect::Strip
         | Effect::SetAlarm { .. } => unreachable!("written by the step itself"),
     }
 }

@@ -65,6 +65,9 @@ fn retention(problems: &mut Problems, fields: &mut Fields<'_>, policy: &mut Poli
     if let Some(ms) = fields.read(problems, "failed", syntax::duration) {
         policy.retention_failed_ms = ms;
     }
+    if let Some(ms) = fields.read(problems, "payload", syntax::duration) {
+        policy.retention_payload_ms = Some(ms);
+    }
     if let Some(tombstone_ms) = fields.read(problems, "gone", syntax::duration) {
         policy.after_expiry = AfterExpiry::Gone { tombstone_ms };
     }
