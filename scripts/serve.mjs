@@ -73,6 +73,7 @@ function miniflareOptions(given, modules) {
     durableObjects: { TASKS: { className: "TaskObject", useSQLite: true } },
     d1Databases: given.databases,
     serviceBindings: { SELF: kCurrentWorker },
+    analyticsEngineDatasets: { ANALYTICS: { dataset: "onceward" } },
     ratelimits: limiters(given.limiters),
     unsafeDirectSockets: [{ host: given.host, port: given.port }],
   });

@@ -43,6 +43,7 @@ mod manners;
 mod message_faults;
 mod metrics;
 mod notifications;
+mod observed;
 mod on_unknown;
 mod openapi;
 mod packs;

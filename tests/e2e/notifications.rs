@@ -124,6 +124,74 @@ fn a_kill_between_the_failure_and_its_message_loses_nothing() {
     );
 }
 
+/// A task that waits for nobody's word is found by the sweep, and told of once.
+#[test]
+fn a_long_wait_is_told_of() {
+    let sink = Sink::start();
+    let mut vars = default_vars();
+    vars["OPS_SECRET"] = secret().into();
+    vars["ONCEWARD_NOTIFY"] = json!({
+        "ops": {"url": sink.url("/waits"), "secrets": ["OPS_SECRET"], "events": ["task.waiting"], "waiting_ms": 1},
+    });
+    let server = Server::with_vars(vars);
+    let waiting = program([crate::support::signal("go")]);
+    let id = hook(&server, &fresh("waits"), &waiting)
+        .expect(202)
+        .task_id();
+    server.wait_state(&id, "suspended");
+    let got = eventually(|| {
+        server.cron();
+        let got = messages(&sink, "/waits");
+        check(!got.is_empty(), || "nothing yet".into())?;
+        Ok(got)
+    });
+    assert_eq!(got[0].1["type"], "task.waiting");
+    assert_eq!(got[0].1["data"]["waiting"]["name"], "go", "{}", got[0].1);
+    server.cron();
+    let ids: std::collections::BTreeSet<_> = messages(&sink, "/waits")
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(ids.len(), 1);
+}
+
+/// 410 disables an endpoint, and an operator enables it again.
+#[test]
+fn an_endpoint_that_is_gone_is_shown_and_enabled_again() {
+    let (server, sink) = watched("/status/410");
+    let ask = |method: &str, target: &str| {
+        server.send(&crate::support::Request::new(method, target).bearer(crate::support::TOKEN))
+    };
+    hook(&server, &fresh("gone"), &failing()).expect(200);
+    eventually(|| {
+        let shown = ask("GET", "/v1/endpoints").expect(200).json();
+        check(shown["endpoints"][0]["disabled_at"].is_string(), || {
+            shown.to_string()
+        })
+    });
+    hook(&server, &fresh("gone"), &failing()).expect(200);
+    eventually(|| {
+        let db = server.files().open_d1();
+        let sql = "SELECT count(*) FROM tasks WHERE function = 'onceward.notify' AND error_code = 'endpoint_disabled'";
+        let count: i64 = db
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(|e| e.to_string())?;
+        check(count == 2, || format!("{count} tasks"))
+    });
+    assert_eq!(sink.calls("/status/410").len(), 1, "it was left alone");
+    ask("POST", "/v1/endpoints/ops/enable").expect(200);
+    let shown = ask("GET", "/v1/endpoints").expect(200).json();
+    assert!(
+        shown["endpoints"][0].get("disabled_at").is_none(),
+        "{shown}"
+    );
+    ask("POST", "/v1/endpoints/nobody/enable").expect_problem(404, "not_found");
+    assert!(
+        !shown.to_string().contains("/status"),
+        "addresses may hold secrets: {shown}"
+    );
+}
+
 #[test]
 fn a_faulty_declaration_closes_the_deployment_and_names_the_place() {
     let mut vars = default_vars();
