@@ -129,7 +129,7 @@ fn every_task_shows_what_it_cost() {
 }
 
 fn sums(server: &Server) -> Value {
-    let stats = get(server, "/v1/stats").json();
+    let stats = get(server, "/v1/stats?by=function").json();
     stats["rows"]
         .as_array()
         .into_iter()
