@@ -157,6 +157,9 @@ pub struct Order {
     pub before_ms: u64,
     /// To how many at most.
     pub most: u64,
+    /// To those of this tenant only, whatever the query says; empty: of all.
+    #[serde(default)]
+    pub tenant: String,
     /// Name of the token that asked for it.
     pub by: String,
 }

@@ -56,17 +56,12 @@ pub(super) async fn operate(
     if wish.dry_run {
         return dry_run(edge, &wish).await;
     }
-    let query = match tenant {
-        Some(tenant) if !wish.query.contains("tenant=") => {
-            format!("{}&tenant={tenant}", wish.query)
-        }
-        _ => wish.query.clone(),
-    };
     let order = Order {
         operation,
-        query,
+        query: wish.query.clone(),
         before_ms: wish.filter.created_before_ms.unwrap_or(now_ms),
         most: wish.most,
+        tenant: caller.tenant.clone(),
         by: caller.name.clone(),
     };
     let act = Act {
@@ -129,7 +124,7 @@ async fn begin(
         Ok(None) => edge.token().as_str().to_owned(),
         _ => admit::key_of(&[KeyRule::IdempotencyKey], &exchange.headers)?,
     };
-    let key = TaskKey::new(TaskKind::Function, BULK, "", &key);
+    let key = TaskKey::new(TaskKind::Function, BULK, &order.tenant, &key);
     let function = app.function(BULK).ok_or_else(|| {
         Problem::new(
             Code::NotFound,
@@ -215,6 +210,8 @@ pub(super) async fn page(edge: Edge, own: TaskId, page: BulkPage) -> Result<Repo
             .created_before_ms
             .map_or(order.before_ms, |at| at.min(order.before_ms)),
     );
+    let tenant = Some(order.tenant.as_str()).filter(|tenant| !tenant.is_empty());
+    list::confine(&mut filter, tenant).map_err(|problem| fault(problem.detail))?;
     let after = match &page.after {
         None => None,
         Some(word) => {

@@ -160,6 +160,37 @@ fn the_same_request_with_a_key_begins_it_once() {
     ask("/retry?state=failed&dry_run=false&max=3").expect_problem(422, "key_reused");
 }
 
+/// Whatever a filter says, a token of one tenant steers that tenant's tasks and no others.
+#[test]
+fn a_tenants_token_stays_with_its_tenant() {
+    let token = "SEC-acme-operator-0123456789";
+    let mut vars = crate::support::server::default_vars();
+    let sha256 = crate::tokens::sha256(token);
+    vars["ONCEWARD_TOKENS"] = json!({
+        "acme": {"sha256": sha256, "scopes": ["operate", "read"], "tenant": "acme"},
+    });
+    let server = Server::with_vars(vars);
+    let ids = failed(&server, 2);
+    let ask = |target: &str| {
+        let request = Request::new("DELETE", &format!("/v1/tasks{target}")).bearer(token);
+        server.send(&request)
+    };
+    for query in [
+        "?state=failed&dry_run=false",
+        "?state=failed&key_prefix=bulk&dry_run=false",
+        "?state=failed&label=tenant=:x&dry_run=false",
+    ] {
+        let begun = ask(query).expect(202);
+        let report = report(&server, &begun);
+        assert_eq!(report["matched"], 0, "{query}: {report}");
+        let seen =
+            server.send(&Request::get(&format!("/v1/tasks/{}", begun.task_id())).bearer(token));
+        seen.expect(200);
+    }
+    ask("?state=failed&tenant=other&dry_run=false").expect_problem(403, "forbidden");
+    assert!(ids.iter().all(|id| server.task(id)["state"] == "failed"));
+}
+
 #[test]
 fn bad_input_is_named_and_nothing_is_begun() {
     let server = crate::support::shared();

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-fn sha256(token: &str) -> String {
+pub fn sha256(token: &str) -> String {
     let hash = Sha256::digest(token);
     hash.iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");

@@ -12,6 +12,7 @@ fn order(most: u64) -> Input {
         query: "state=failed".into(),
         before_ms: 9,
         most,
+        tenant: String::new(),
         by: "default".into(),
     };
     Input {
