@@ -1,7 +1,6 @@
 //! The table, walked, and addresses that are not in it.
 
 use super::*;
-use crate::types::Headers;
 use crate::types::{TaskKey, TaskKind};
 
 pub(super) fn id() -> TaskId {
@@ -394,17 +393,4 @@ fn preflights_allow_and_expose_the_contract() {
         "Idempotent-Replayed Idempotency-Expires Location Retry-After Preference-Applied Link \
          Onceward-Task-Id ETag",
     );
-}
-
-#[test]
-fn a_function_may_set_its_own_cors_fields() {
-    let mut headers: Headers = [("Access-Control-Allow-Origin", "https://a.example")]
-        .into_iter()
-        .collect();
-    cors(&mut headers);
-    assert_eq!(
-        headers.get("access-control-allow-origin"),
-        Some("https://a.example")
-    );
-    assert_eq!(headers.len(), 2);
 }
