@@ -99,7 +99,13 @@ fn a_retry_from_a_step_keeps_what_came_before_it() {
 #[test]
 fn a_dry_run_says_the_same_and_does_nothing() {
     let failed = Failed::begin();
-    let before = shared().task(&failed.id);
+    // Each look costs a little, and says so.
+    let shown = || {
+        let mut task = shared().task(&failed.id);
+        task.as_object_mut().expect("a task").remove("cost");
+        task
+    };
+    let before = shown();
     for (wish, kept, again, is_new, new_keys) in [
         (json!({}), &["a", "b"][..], &["c"][..], false, false),
         (json!({ "from": "c" }), &["a", "b"], &["c"], true, true),
@@ -125,8 +131,7 @@ fn a_dry_run_says_the_same_and_does_nothing() {
         assert_eq!(plan["dry_run"], true, "{plan}");
         assert_plan(&plan, kept, again, is_new, new_keys);
     }
-    let after = shared().task(&failed.id);
-    assert_eq!(after, before, "nothing has changed");
+    assert_eq!(shown(), before, "nothing has changed");
     assert_eq!(failed.counts(), [1, 1, 1]);
     // And it can still be done.
     shared().retry(&failed.id, &json!({})).expect(202);
