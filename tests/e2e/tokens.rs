@@ -112,6 +112,9 @@ fn every_route_of_the_table_is_closed_without_its_own_right() {
         }
         for other in Scope::ALL {
             let token = format!("Bearer token-{}", other.as_str());
+            // A stream that is granted would not end.
+            let granted = *other == scope && target.ends_with("/events");
+            let method = if granted { "HEAD" } else { method };
             let answer = ask(&server, method, &target, Some(&token));
             let shown = answer.shown();
             if *other == scope {
