@@ -15,7 +15,10 @@ function fail(message) {
 
 /** A server of its own; resolves with its process and address. */
 function serve() {
-  const vars = JSON.stringify({ ONCEWARD_TOKEN: TOKEN });
+  // An endpoint to look at, which hears of nothing.
+  const endpoint = { url: "http://127.0.0.1:9/", secrets: ["OPS_SECRET"], functions: ["none"] };
+  const secret = `whsec_${Buffer.alloc(24, 7).toString("base64")}`;
+  const vars = JSON.stringify({ ONCEWARD_TOKEN: TOKEN, OPS_SECRET: secret, ONCEWARD_NOTIFY: { ops: endpoint } });
   const child = spawn(process.execPath, [join(ROOT, "scripts/serve.mjs"), "--vars", vars], {
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -9,7 +9,8 @@ cd "$ROOT"
 BUDGET="${BUDGET:-100}"
 [[ "$BUDGET" =~ ^[1-9][0-9]*$ ]] || die "BUDGET is a number of seconds, not '$BUDGET'" "Use: make schema BUDGET=100"
 WANTED="$ROOT/scripts/schemathesis/requirements.txt"
-VENV="$TOOLS/schemathesis"
+# Without symbolic links: its programs have this path written into them.
+VENV="$(mkdir -p "$TOOLS" && cd -P "$TOOLS" && pwd)/schemathesis"
 DEBIAN="Debian or Ubuntu: sudo apt-get install python3 python3-venv     macOS: brew install python"
 
 can_venv() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
@@ -25,7 +26,8 @@ need_python() {
 }
 
 install() {
-  cmp -s "$WANTED" "$VENV/installed.txt" && return
+  # In a folder that was moved they no longer run.
+  cmp -s "$WANTED" "$VENV/installed.txt" && "$VENV/bin/st" --version >/dev/null 2>&1 && return
   need_python
   say "installing schemathesis into .tools/schemathesis (a minute, once)"
   rm -rf "$VENV"

@@ -235,6 +235,8 @@ pub const STATS_MS: u64 = 400 * 24 * 3_600_000;
 pub const AUDIT_MS: u64 = 90 * 24 * 3_600_000;
 /// Longest time that statistics are asked for at once.
 pub const STATS_SPAN_MS: u64 = 31 * 24 * 3_600_000;
+/// Latest time that a query may name: later ones would be compared as rounded numbers.
+pub const MAX_TIME_MS: u64 = (1 << 52) - 1;
 /// Rows of one answer of statistics: above it the time has to be shorter.
 pub const STATS_ROWS: u32 = 10_000;
 /// How long tasks took, as statistics count it: up to each of these, and above.

@@ -6,7 +6,6 @@ use crate::limits;
 use crate::store::d1::AuditQuery;
 use crate::types::time::rfc3339;
 use crate::types::{Answer, TaskId};
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -121,16 +120,12 @@ impl Wish {
                     word(&value),
                     "wanted the name of an action",
                 ),
-                "created_after" => keep(
-                    &mut query.after_ms,
-                    time(&value),
-                    "wanted a time, like 2027-01-31T00:00:00Z",
-                ),
-                "created_before" => keep(
-                    &mut query.before_ms,
-                    time(&value),
-                    "wanted a time, like 2027-01-31T00:00:00Z",
-                ),
+                "created_after" => {
+                    keep(&mut query.after_ms, query::time_ms(&value), query::NO_TIME)
+                }
+                "created_before" => {
+                    keep(&mut query.before_ms, query::time_ms(&value), query::NO_TIME)
+                }
                 "cursor" => keep(
                     &mut query.behind,
                     cursor(&value),
@@ -187,12 +182,6 @@ fn cause(name: &str, detail: &str) -> Cause {
         detail: detail.to_owned(),
         pointer: name.to_owned(),
     }
-}
-
-/// A point in time; one before 1970 is before everything.
-fn time(text: &str) -> Option<u64> {
-    let stamp: Timestamp = text.parse().ok()?;
-    Some(u64::try_from(stamp.as_millisecond()).unwrap_or(0))
 }
 
 /// A name of ours: lower case, digits, `_` and `-`.

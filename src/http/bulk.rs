@@ -13,6 +13,8 @@ use url::form_urlencoded;
 
 /// What is done to each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[cfg_attr(not(target_arch = "wasm32"), schema(as = BulkOperation))]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// End it.
@@ -81,26 +83,24 @@ impl Wish {
     /// assert_eq!((wish.dry_run, wish.most, wish.query.as_str()), (false, 9, "state=failed"));
     /// assert!(Wish::read(Operation::Retry, "/v1/tasks/retry?state=failed").unwrap().dry_run);
     /// assert!(Wish::read(Operation::Retry, "/v1/tasks/retry?dry_run=false").is_err());
+    /// let twice = "/v1/tasks/retry?state=failed&dry_run=false&dry_run=true";
+    /// assert!(Wish::read(Operation::Retry, twice).is_err());
     /// ```
     pub fn read(operation: Operation, target: &str) -> Result<Self, Problem> {
-        let mut wish = Self {
-            operation,
-            filter: Filter::default(),
-            most: limits::BULK_TASKS,
-            dry_run: true,
-            query: String::new(),
-        };
+        let mut filter = Filter::default();
+        let (mut most, mut dry_run) = (None, None);
         let mut kept = form_urlencoded::Serializer::new(String::new());
         let mut wrong = Vec::new();
         for (name, value) in query::parameters(target) {
             let taken = match &*name {
-                "max" => wish.take_most(&value),
-                "dry_run" => wish.take_dry_run(&value),
+                "max" => query::number(&mut most, &value, &(1..=limits::MAX_BULK_TASKS)),
+                "dry_run" => match value.parse() {
+                    Ok(said) => query::once(&mut dry_run, said),
+                    Err(_) => Err("wanted true or false".to_owned()),
+                },
                 _ => {
                     kept.append_pair(&name, &value);
-                    wish.filter
-                        .take(&name, &value)
-                        .unwrap_or_else(|| Err(unknown()))
+                    filter.take(&name, &value).unwrap_or_else(|| Err(unknown()))
                 }
             };
             if let Err(detail) = taken {
@@ -110,7 +110,7 @@ impl Wish {
                 });
             }
         }
-        if wrong.is_empty() && wish.filter == Filter::default() {
+        if wrong.is_empty() && filter == Filter::default() {
             wrong.push(Cause {
                 detail: "no filter: say which tasks are meant, by state or created_before, say"
                     .into(),
@@ -118,23 +118,13 @@ impl Wish {
             });
         }
         query::settled(wrong)?;
-        wish.query = kept.finish();
-        Ok(wish)
-    }
-
-    fn take_most(&mut self, value: &str) -> Result<(), String> {
-        let most = value.parse().ok();
-        let most = most.filter(|most| (1..=limits::MAX_BULK_TASKS).contains(most));
-        let limit = limits::MAX_BULK_TASKS;
-        self.most = most.ok_or_else(|| format!("wanted a whole number from 1 to {limit}"))?;
-        Ok(())
-    }
-
-    fn take_dry_run(&mut self, value: &str) -> Result<(), String> {
-        self.dry_run = value
-            .parse()
-            .map_err(|_| "wanted true or false".to_owned())?;
-        Ok(())
+        Ok(Self {
+            operation,
+            filter,
+            most: most.unwrap_or(limits::BULK_TASKS),
+            dry_run: dry_run.unwrap_or(true),
+            query: kept.finish(),
+        })
     }
 }
 

@@ -1,18 +1,15 @@
 //! Which tasks are asked for: the parameters of the list, of live events and of operations on many tasks.
 
 use super::problem::{Cause, Problem};
-use super::query;
+use super::query::{self, once};
 use super::words::{TaskState, UndoneWord};
 use crate::limits;
 use crate::store::rows::Cursor;
-use crate::types::time::parse_rfc3339;
 
 /// Longest value of a parameter; a key has 255 characters.
-const MAX_VALUE_BYTES: usize = 1_000;
+pub const MAX_VALUE_CHARS: usize = 1_000;
 /// Most labels that can be asked for at a time.
-const MAX_LABELS: usize = 16;
-/// Times from here on would be compared as rounded numbers.
-const NO_TIME_MS: u64 = 1 << 52;
+pub const MAX_LABELS: usize = 16;
 
 /// Every parameter of a filter, and what it takes.
 pub const PARAMETERS: &[(&str, &str)] = &[
@@ -93,9 +90,9 @@ impl Filter {
     /// assert_eq!(filter.take("colour", "red"), None);
     /// ```
     pub fn take(&mut self, name: &str, value: &str) -> Option<Result<(), String>> {
-        if value.len() > MAX_VALUE_BYTES {
+        if value.chars().count() > MAX_VALUE_CHARS {
             let known = PARAMETERS.iter().any(|(known, _)| *known == name);
-            return known.then(|| Err(format!("wanted {MAX_VALUE_BYTES} bytes at most")));
+            return known.then(|| Err(format!("wanted {MAX_VALUE_CHARS} characters at most")));
         }
         Some(match name {
             "state" => self.take_states(value),
@@ -175,13 +172,6 @@ impl Filter {
     }
 }
 
-fn once<T>(place: &mut Option<T>, value: T) -> Result<(), String> {
-    match place.replace(value) {
-        None => Ok(()),
-        Some(_) => Err("wanted once, not twice".into()),
-    }
-}
-
 fn word(place: &mut Option<String>, value: &str) -> Result<(), String> {
     if value.is_empty() {
         return Err("wanted a value".into());
@@ -198,16 +188,7 @@ fn trace(place: &mut Option<String>, value: &str) -> Result<(), String> {
 }
 
 fn time(place: &mut Option<u64>, value: &str) -> Result<(), String> {
-    let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-    let at_ms = if digits {
-        value.parse().ok()
-    } else {
-        parse_rfc3339(value)
-    };
-    let at_ms = at_ms.filter(|at_ms| *at_ms < NO_TIME_MS).ok_or(
-        "wanted a time: RFC 3339 (a + in it is written %2B), or whole milliseconds since 1970",
-    )?;
-    once(place, at_ms)
+    once(place, query::time_ms(value).ok_or(query::NO_TIME)?)
 }
 
 /// A page that is asked for.
@@ -235,17 +216,14 @@ impl Listing {
     /// assert_eq!(problem.document()["errors"].as_array().unwrap().len(), 3);
     /// ```
     pub fn read(target: &str) -> Result<Self, Problem> {
-        let mut listing = Self {
-            filter: Filter::default(),
-            before: None,
-            limit: limits::LIST_PAGE,
-        };
+        let mut filter = Filter::default();
+        let (mut before, mut limit) = (None, None);
         let mut wrong = Vec::new();
         for (name, value) in query::parameters(target) {
             let taken = match &*name {
-                "limit" => listing.take_limit(&value),
-                "cursor" => listing.take_cursor(&value),
-                _ => match listing.filter.take(&name, &value) {
+                "limit" => query::number(&mut limit, &value, &(1..=limits::LIST_PAGE_MAX)),
+                "cursor" => cursor(&mut before, &value),
+                _ => match filter.take(&name, &value) {
                     Some(taken) => taken,
                     None => Err(unknown("limit, cursor, ")),
                 },
@@ -256,22 +234,17 @@ impl Listing {
             }
         }
         query::settled(wrong)?;
-        Ok(listing)
+        Ok(Self {
+            filter,
+            before,
+            limit: limit.unwrap_or(limits::LIST_PAGE),
+        })
     }
+}
 
-    fn take_limit(&mut self, value: &str) -> Result<(), String> {
-        let limit = value.parse().ok();
-        let limit = limit.filter(|limit| (1..=limits::LIST_PAGE_MAX).contains(limit));
-        let most = limits::LIST_PAGE_MAX;
-        self.limit = limit.ok_or_else(|| format!("wanted a whole number from 1 to {most}"))?;
-        Ok(())
-    }
-
-    fn take_cursor(&mut self, value: &str) -> Result<(), String> {
-        let cursor = Cursor::read(value);
-        self.before = Some(cursor.ok_or("wanted a `next_cursor` of an earlier page")?);
-        Ok(())
-    }
+fn cursor(place: &mut Option<Cursor>, value: &str) -> Result<(), String> {
+    let cursor = Cursor::read(value).ok_or("wanted a `next_cursor` of an earlier page")?;
+    once(place, cursor)
 }
 
 /// Reads a query that has nothing but a filter.

@@ -56,6 +56,7 @@ fn each_mistake_is_named_once_with_all_others() {
         ("trace_id=4bf92f3577b34da6a3ce929d0e0e473", "trace_id"),
         ("created_after=yesterday", "created_after"),
         ("created_before=-1", "created_before"),
+        ("created_before=1.5", "created_before"),
         ("updated_after=4503599627370496", "updated_after"),
         ("updated_before=2027-01-31", "updated_before"),
         ("resumable=yes", "resumable"),
@@ -63,6 +64,7 @@ fn each_mistake_is_named_once_with_all_others() {
         ("since=1", "since"),
         ("limit=201", "limit"),
         ("cursor=x", "cursor"),
+        ("limit=1&limit=1", "limit"),
     ] {
         assert_eq!(wrong(query), [want], "{query}");
     }
@@ -70,8 +72,10 @@ fn each_mistake_is_named_once_with_all_others() {
         wrong("a=1&state=x&b=2&cursor="),
         ["a", "state", "b", "cursor"]
     );
-    let long = "x".repeat(MAX_VALUE_BYTES + 1);
+    let long = "x".repeat(MAX_VALUE_CHARS + 1);
     assert_eq!(wrong(&format!("key={long}")), ["key"]);
+    let wide = "\u{1d11e}".repeat(MAX_VALUE_CHARS);
+    assert!(Filter::default().take("key", &wide).expect("known").is_ok());
     assert_eq!(wrong(&format!("kez={long}")), ["kez"]);
     let labels = "label=a:b&".repeat(MAX_LABELS + 1);
     assert_eq!(wrong(&labels), ["label"]);

@@ -6,7 +6,7 @@ use crate::types::{Answer, Headers};
 use std::fmt::{Display, Write as _};
 
 /// The media type of the text.
-const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What is known of one database.
 #[derive(Clone, Debug, Default, PartialEq)]

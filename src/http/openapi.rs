@@ -4,6 +4,10 @@
 #[cfg(not(target_arch = "wasm32"))]
 pub mod build;
 #[cfg(not(target_arch = "wasm32"))]
+mod figures;
+#[cfg(not(target_arch = "wasm32"))]
+mod many;
+#[cfg(not(target_arch = "wasm32"))]
 mod operation;
 #[cfg(not(target_arch = "wasm32"))]
 mod paths;

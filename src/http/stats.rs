@@ -4,7 +4,7 @@ use super::code::Code;
 use super::problem::{Cause, Problem};
 use super::query;
 use crate::limits::{STATS_ROWS, STATS_SPAN_MS, TOOK_MS};
-use crate::types::time::{parse_rfc3339, rfc3339};
+use crate::types::time::rfc3339;
 use crate::types::{Cost, prices};
 use serde_json::{Map, Value, json};
 
@@ -141,7 +141,23 @@ impl Sums {
         }
     }
 
-    /// As they are shown.
+    fn cost_document(&self) -> Value {
+        let (cost, accepted) = (self.cost(), self.get("accepted"));
+        let usd = prices::usd(accepted + self.suppressed(), cost);
+        let mut shown = json!({
+            "object_requests": cost.requests,
+            "object_rows": cost.rows,
+            "object_ms": cost.ms,
+            "d1_rows": cost.d1_rows,
+            "usd": usd,
+        });
+        if let Some(each) = per_million(usd, accepted) {
+            shown["usd_per_million_tasks"] = each.into();
+        }
+        shown
+    }
+
+    /// As they are shown; what is not known is left out.
     pub fn document(&self) -> Map<String, Value> {
         let mut out = Map::new();
         let accepted = self.get("accepted");
@@ -158,29 +174,19 @@ impl Sums {
         duplicates.insert("approximate".into(), true.into());
         out.insert("duplicates".into(), duplicates.into());
         let ended = self.ended();
-        out.insert(
-            "took_ms".into(),
-            json!({
-                "tasks": ended,
-                "mean": self.get("took_ms").checked_div(ended),
-                "p50": self.percentile_ms(50),
-                "p90": self.percentile_ms(90),
-                "p99": self.percentile_ms(99),
-            }),
-        );
-        let cost = self.cost();
-        let usd = prices::usd(accepted + self.suppressed(), cost);
-        out.insert(
-            "cost".into(),
-            json!({
-                "object_requests": cost.requests,
-                "object_rows": cost.rows,
-                "object_ms": cost.ms,
-                "d1_rows": cost.d1_rows,
-                "usd": usd,
-                "usd_per_million_tasks": per_million(usd, accepted),
-            }),
-        );
+        let mut took = Map::new();
+        took.insert("tasks".into(), ended.into());
+        let known = [
+            ("mean", self.get("took_ms").checked_div(ended)),
+            ("p50", self.percentile_ms(50)),
+            ("p90", self.percentile_ms(90)),
+            ("p99", self.percentile_ms(99)),
+        ];
+        for (name, ms) in known {
+            took.extend(ms.map(|ms| (name.to_owned(), ms.into())));
+        }
+        out.insert("took_ms".into(), took.into());
+        out.insert("cost".into(), self.cost_document());
         out
     }
 }
@@ -229,41 +235,31 @@ impl StatsQuery {
     /// assert!(StatsQuery::read("/v1/stats?from=yesterday", now_ms).is_err());
     /// ```
     pub fn read(target: &str, now_ms: u64) -> Result<Self, Problem> {
-        let (mut from, mut to) = (None, None);
-        let mut out = Self {
-            from_ms: 0,
-            to_ms: 0,
-            function: None,
-            by_hour: false,
-            by_function: false,
-        };
+        let (mut from, mut to, mut function, mut rows) = (None, None, None, None);
         let mut wrong = Vec::new();
         for (name, value) in query::parameters(target) {
-            match &*name {
-                "from" => match time_ms(&value) {
-                    Some(ms) => from = Some(ms),
-                    None => wrong.push(no_time(name)),
-                },
-                "to" => match time_ms(&value) {
-                    Some(ms) => to = Some(ms),
-                    None => wrong.push(no_time(name)),
-                },
-                "function" => out.function = Some(value),
+            let taken = match &*name {
+                "from" => time(&mut from, &value),
+                "to" => time(&mut to, &value),
+                "function" => query::once(&mut function, value),
                 "by" => match by(&value) {
-                    Some((hour, function)) => (out.by_hour, out.by_function) = (hour, function),
-                    None => wrong.push(Cause {
-                        detail: "wanted hour, function, or both with a comma".into(),
-                        pointer: name,
-                    }),
+                    Some(by) => query::once(&mut rows, by),
+                    None => Err("wanted hour, function, or both with a comma".into()),
                 },
-                _ => wrong.push(query::unknown(name, PARAMETERS)),
+                _ => {
+                    wrong.push(query::unknown(name, PARAMETERS));
+                    continue;
+                }
+            };
+            if let Err(detail) = taken {
+                wrong.push(Cause {
+                    detail,
+                    pointer: name,
+                });
             }
         }
         let to_ms = to.unwrap_or(now_ms);
         let from_ms = from.unwrap_or(to_ms.saturating_sub(DEFAULT_SPAN_MS));
-        // Hour 0 is not one of them.
-        out.from_ms = (from_ms - from_ms % HOUR_MS).max(HOUR_MS);
-        out.to_ms = to_ms.div_ceil(HOUR_MS) * HOUR_MS;
         if wrong.is_empty() && from_ms >= to_ms {
             wrong.push(Cause {
                 detail: "wanted a time before `to`".into(),
@@ -276,7 +272,15 @@ impl StatsQuery {
             });
         }
         query::settled(wrong)?;
-        Ok(out)
+        let (by_hour, by_function) = rows.unwrap_or_default();
+        Ok(Self {
+            // Hour 0 is not one of them.
+            from_ms: (from_ms - from_ms % HOUR_MS).max(HOUR_MS),
+            to_ms: to_ms.div_ceil(HOUR_MS) * HOUR_MS,
+            function,
+            by_hour,
+            by_function,
+        })
     }
 
     /// The whole answer: `rows` by hour and name of the function, as far as they are told apart, and what the
@@ -326,24 +330,8 @@ pub fn too_many() -> Problem {
     problem.errors(vec![cause])
 }
 
-fn no_time(name: String) -> Cause {
-    Cause {
-        detail: "wanted a time like 2027-01-31T00:00:00Z, or milliseconds since 1970".into(),
-        pointer: name,
-    }
-}
-
-/// The last time that there is: milliseconds of it are exact in a double.
-const LATEST_MS: u64 = 1 << 52;
-
-fn time_ms(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let ms = if digits {
-        text.parse().ok()
-    } else {
-        parse_rfc3339(text)
-    };
-    ms.filter(|ms| *ms <= LATEST_MS)
+fn time(place: &mut Option<u64>, value: &str) -> Result<(), String> {
+    query::once(place, query::time_ms(value).ok_or(query::NO_TIME)?)
 }
 
 fn by(text: &str) -> Option<(bool, bool)> {

@@ -53,6 +53,7 @@ pub(super) async fn operate(
             .created_before_ms
             .map_or(now_ms, |at| at.min(now_ms)),
     );
+    let key = key(edge, &exchange.headers, tenant.unwrap_or_default())?;
     if wish.dry_run {
         return dry_run(edge, &wish).await;
     }
@@ -76,7 +77,7 @@ pub(super) async fn operate(
         // A filter may hold a key: its parameters are named, not shown.
         detail: json!({ "filter": named(&order.query), "max": order.most }),
     };
-    audited(edge, act, begin(edge, exchange, app, &order)).await
+    audited(edge, act, begin(edge, app, key, &order)).await
 }
 
 /// Names of the parameters of a query.
@@ -113,18 +114,18 @@ fn is_meant(operation: Operation, task: &TaskDocument) -> bool {
     operation.takes(task.state) && task.function != BULK
 }
 
-/// Begins the task that carries it out. With an `Idempotency-Key`, the same request begins it once.
-async fn begin(
-    edge: &Edge,
-    exchange: &Exchange,
-    app: &App,
-    order: &Order,
-) -> Result<Answer, Problem> {
-    let key = match single(&exchange.headers, "idempotency-key") {
+/// Names the task that carries it out, under the tenant of who asks for it. With an `Idempotency-Key`, the same
+/// request begins it once.
+fn key(edge: &Edge, headers: &Headers, tenant: &str) -> Result<TaskKey, Problem> {
+    let key = match single(headers, "idempotency-key") {
         Ok(None) => edge.token().as_str().to_owned(),
-        _ => admit::key_of(&[KeyRule::IdempotencyKey], &exchange.headers)?,
+        _ => admit::key_of(&[KeyRule::IdempotencyKey], headers)?,
     };
-    let key = TaskKey::new(TaskKind::Function, BULK, &order.tenant, &key);
+    Ok(TaskKey::new(TaskKind::Function, BULK, tenant, &key))
+}
+
+/// Begins the task that carries it out.
+async fn begin(edge: &Edge, app: &App, key: TaskKey, order: &Order) -> Result<Answer, Problem> {
     let function = app.function(BULK).ok_or_else(|| {
         Problem::new(
             Code::NotFound,

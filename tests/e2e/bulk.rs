@@ -201,10 +201,16 @@ fn bad_input_is_named_and_nothing_is_begun() {
         "/undo?state=failed&max=0",
         "/cancel?what=1",
         "/retry?state=failed&dry_run=maybe",
+        "/retry?state=failed&dry_run=false&dry_run=true",
     ] {
         ask(server, "POST", target).expect_problem(400, "input_invalid");
     }
     ask(server, "DELETE", "").expect_problem(400, "input_invalid");
+    // Also where it would only be tried: the request that follows is the same.
+    let tried = Request::post("/v1/tasks/retry?state=failed").bearer(TOKEN);
+    server
+        .send(&tried.key("a b"))
+        .expect_problem(400, "key_malformed");
     let open = server.send(&Request::new(
         "DELETE",
         "/v1/tasks?state=failed&dry_run=false",

@@ -1,7 +1,9 @@
 //! F109, F37: every route of the table is tried with every kind of token, spelling and method; and tokens of one
 //! tenant see nothing of another.
 
-use crate::support::{Answer, Mode, Request, Server, TOKEN, check, eventually, fresh, program};
+use crate::support::{
+    Answer, Mode, Request, Server, TOKEN, check, eventually, fail, fresh, program,
+};
 use onceward::http::auth::Scope;
 use onceward::http::route::{Access, Entry, ROUTES};
 use serde_json::{Value, json};
@@ -56,10 +58,11 @@ fn address(pattern: &str, id: &str) -> String {
 }
 
 fn method_of(entry: &Entry) -> &'static str {
-    if entry.method == "*" {
-        "POST"
-    } else {
-        entry.method
+    match entry.method {
+        "*" => "POST",
+        // A stream would not end; its head says as much.
+        "GET" if entry.pattern.ends_with("/events") => "HEAD",
+        method => method,
     }
 }
 
@@ -321,6 +324,44 @@ fn a_token_of_one_tenant_sees_nothing_of_another() {
         "what it was not let do is no action"
     );
     assert_eq!(audited(TOKEN), [row]);
+}
+
+#[test]
+fn an_operation_on_many_tasks_is_of_the_tenant_that_asks_for_it() {
+    let server = server();
+    let failing = program([fail("terminal")]);
+    let ids = ["token-acme", "token-other"].map(|token| {
+        let failed = call(&server, token, &fresh("many"), &failing);
+        failed.task_id()
+    });
+    let forget = |token: &str, query: &str| {
+        let target = format!("/v1/tasks?state=failed{query}");
+        server.send(&Request::new("DELETE", &target).bearer(token).key("one-key"))
+    };
+    eventually(|| {
+        let tried = forget(TOKEN, "").expect(200).json();
+        check(tried["matched"] == 2, || tried.to_string())
+    });
+    forget("token-acme", "&tenant=other").expect_problem(403, "forbidden");
+    let begun = forget("token-acme", "&dry_run=false").expect(202).task_id();
+    // The same key of another tenant is another operation, and neither sees that of the other.
+    let other = forget("token-other", "&dry_run=false&max=1").expect(202);
+    assert_ne!(begun, other.task_id());
+    let seen = |token: &str, id: &str| {
+        let target = format!("/v1/tasks/{id}?wait=5");
+        server.send(&Request::get(&target).bearer(token))
+    };
+    assert_eq!(seen("token-other", &begun).status, 404);
+    for (token, operation, id) in [
+        ("token-acme", begun, &ids[0]),
+        ("token-other", other.task_id(), &ids[1]),
+    ] {
+        eventually(|| {
+            let task = seen(token, &operation).expect(200).json();
+            check(task["state"] == "succeeded", || task.to_string())
+        });
+        assert_eq!(seen(TOKEN, id).status, 404, "forgotten");
+    }
 }
 
 /// Tokens that do not hold together close everything, and the log says where it is wrong.

@@ -34,7 +34,7 @@ pub struct Pool {
 pub fn shot(seed: u64, number: u64, pool: &Pool) -> Shot {
     let mut dice = Dice::of(seed, number);
     let dice = &mut dice;
-    let mut shot = match dice.below(21) {
+    let mut shot = match dice.below(23) {
         0..=4 => webhook(dice, pool),
         5..=8 => call(dice, pool),
         9 | 10 => github(dice, pool),
@@ -45,6 +45,7 @@ pub fn shot(seed: u64, number: u64, pool: &Pool) -> Shot {
         17 => internal(dice, pool),
         18 => lab(dice, pool),
         19 => small(dice),
+        20 | 21 => desk(dice),
         _ => wild(dice, pool),
     };
     if dice.percent(7) {
@@ -265,28 +266,7 @@ fn list(dice: &mut Dice, pool: &Pool) -> Shot {
     let id = id(dice, pool);
     let query = match dice.below(12) {
         0 => String::new(),
-        9 | 10 => {
-            let mut query = String::from("?limit=3");
-            for _ in 0..dice.below(4) {
-                let (name, _) = dice.pick(PARAMETERS);
-                let value = dice.pick(&[
-                    "failed",
-                    "true",
-                    "partial",
-                    "1",
-                    "a:b",
-                    "%00",
-                    "%27%3B--",
-                    "%25",
-                    "%F4%8F%BF%BF",
-                    "4503599627370495",
-                    "\"]",
-                    "",
-                ]);
-                let _ = write!(query, "&{name}={value}");
-            }
-            query
-        }
+        9 | 10 => format!("?limit=3{}", filter(dice)),
         1 => format!(
             "?limit={}",
             dice.pick(&["1", "200", "0", "201", "-1", "x", "", "1e1", "%31"])
@@ -301,6 +281,98 @@ fn list(dice: &mut Dice, pool: &Pool) -> Shot {
     };
     let shot = Shot::new("list", "GET", format!("/v1/tasks{query}"));
     bearer(dice, shot, 70)
+}
+
+/// Some parameters of a filter, most of them wrong.
+fn filter(dice: &mut Dice) -> String {
+    let mut query = String::new();
+    for _ in 0..dice.below(4) {
+        let (name, _) = dice.pick(PARAMETERS);
+        let value = dice.pick(&[
+            "failed",
+            "true",
+            "partial",
+            "1",
+            "a:b",
+            "%00",
+            "%27%3B--",
+            "%25",
+            "%F4%8F%BF%BF",
+            "4503599627370495",
+            "%22%5D",
+            "",
+        ]);
+        let _ = write!(query, "&{name}={value}");
+    }
+    query
+}
+
+/// What is about many tasks, or about none. Nothing of it forgets a task, and no stream is opened.
+fn desk(dice: &mut Dice) -> Shot {
+    let filter = filter(dice);
+    let key = key(dice);
+    let own = String::from_utf8_lossy(&key).into_owned();
+    let word = dice.pick(&["true", "false", "", "1", "True", "true&dry_run=false"]);
+    let most = dice.pick(&["1", "0", "-1", "1000001", "1e3", "x", "1&max=2"]);
+    let what = dice.pick(&["cancel", "retry", "undo"]);
+    let time = dice.pick(&[
+        "0",
+        "-1",
+        "2026-11-30T00:00:00Z",
+        "1969-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+        "4503599627370496",
+        "x",
+        "",
+    ]);
+    let (method, target) = match dice.below(12) {
+        0 | 1 => ("POST", format!("/v1/tasks/{what}?max={most}{filter}")),
+        2 => ("POST", format!("/v1/tasks/{what}?key={own}&dry_run={word}")),
+        3 => ("POST", format!("/v1/tasks/{what}?key={own}&dry_run=false")),
+        4 => (
+            "DELETE",
+            format!("/v1/tasks?{}", filter.trim_start_matches('&')),
+        ),
+        5 => (
+            "DELETE",
+            format!("/v1/tasks?key=none&max={most}&dry_run={word}"),
+        ),
+        6 => ("GET", format!("/v1/stats?from={time}")),
+        7 => (
+            "GET",
+            format!(
+                "/v1/stats?to={time}&by={}",
+                dice.pick(&["hour", "function,hour", "hour,", "", "x", "hour&by=hour"])
+            ),
+        ),
+        8 => ("GET", format!("/v1/stats?function={own}&other=1")),
+        9 => (
+            "GET",
+            dice.pick(&[
+                "/metrics",
+                "/metrics?x",
+                "/v1/endpoints",
+                "/v1/endpoints?x=1",
+            ])
+            .into(),
+        ),
+        10 => (
+            "POST",
+            format!(
+                "/v1/endpoints/{}/enable",
+                dice.pick(&["ops", "%00", "..", "OPS", "a b", ""])
+            )
+            .replace(' ', "%20"),
+        ),
+        _ => ("GET", format!("/v1/events?limit=1{filter}")),
+    };
+    let shot = bearer(dice, Shot::new("desk", method, target), 70);
+    if dice.percent(20) {
+        let odd = odd_key(dice);
+        return shot.field("Idempotency-Key", odd);
+    }
+    // What is carried out takes one of a few keys: each is an object.
+    shot.field("Idempotency-Key", key)
 }
 
 /// A task that there is, one that there is not, or no id at all.

@@ -142,7 +142,15 @@ fn declared(route: &Route) -> Declared {
             &[204],
             &[Code::Unauthorized, Code::TaskNotFound, Code::TaskInProgress],
         ),
-        Route::Bulk { .. } => of(&[200, 202], STEERED),
+        Route::Bulk { .. } => of(
+            &[200, 202],
+            &[
+                Code::KeyMalformed,
+                Code::InputInvalid,
+                Code::Unauthorized,
+                Code::KeyReused,
+            ],
+        ),
         Route::Signal { .. } => of(&[202], SIGNALLED),
         Route::CancelTask { .. } | Route::RetryTask { .. } | Route::UndoTask { .. } => {
             of(&[200, 202], STEERED)

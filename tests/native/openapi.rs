@@ -1,12 +1,15 @@
 //! `docs/openapi.json`: that it is what the code says, and that it has every route and nothing else.
 
+use onceward::http::bulk::{Operation, Wish, tried};
 use onceward::http::code::Code;
 use onceward::http::document::{TaskDocument, TaskState};
+use onceward::http::filter::PARAMETERS;
 use onceward::http::openapi::{TEXT, build};
 use onceward::http::problem::{Cause, Problem};
 use onceward::http::route::Access;
+use onceward::http::stats::{StatsQuery, Sums};
 use onceward::types::{TaskKey, TaskKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 const FILE: &str = "docs/openapi.json";
@@ -91,6 +94,28 @@ fn it_has_every_route_of_the_table_and_nothing_else() {
 }
 
 #[test]
+fn what_takes_a_filter_takes_all_of_it() {
+    let document = document();
+    for (method, path) in [
+        ("get", "/v1/tasks"),
+        ("delete", "/v1/tasks"),
+        ("post", "/v1/tasks/cancel"),
+        ("post", "/v1/tasks/retry"),
+        ("post", "/v1/tasks/undo"),
+        ("get", "/v1/events"),
+    ] {
+        let parameters = document["paths"][path][method]["parameters"]
+            .as_array()
+            .expect("parameters");
+        for (name, _) in PARAMETERS {
+            let reference = format!("#/components/parameters/filter.{name}");
+            let has = parameters.iter().any(|p| p["$ref"] == reference.as_str());
+            assert!(has, "{name} {method} {path}");
+        }
+    }
+}
+
+#[test]
 fn names_are_used_once_and_references_lead_somewhere() {
     fn references<'a>(value: &'a Value, into: &mut Vec<&'a str>) {
         match value {
@@ -133,6 +158,25 @@ fn names_are_used_once_and_references_lead_somewhere() {
     }
 }
 
+/// Statistics of some tasks, and of none.
+fn stats() -> Value {
+    let of = |target, row: Value| {
+        let query = StatsQuery::read(target, 1_795_989_751_097).expect("a query");
+        let sums = Sums::of_row(row.as_object().expect("a row"));
+        query.document(&[((0, "f".into()), sums)], &json!({}))
+    };
+    json!({
+        "all": of("/v1/stats?by=hour", json!({ "accepted": 1, "took_0": 1 })),
+        "none": of("/v1/stats", json!({})),
+    })
+}
+
+fn preview() -> Value {
+    let target = "/v1/tasks/cancel?state=running";
+    let wish = Wish::read(Operation::Cancel, target).expect("a wish");
+    serde_json::from_slice(&tried(&wish, 0, true, &[]).body).expect("JSON")
+}
+
 /// The members of a document that a schema has, and those that it must have.
 fn members(document: &Value, name: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     let schema = &document["components"]["schemas"][name];
@@ -156,9 +200,19 @@ fn schemas_are_those_of_what_is_sent() {
         .task(key.task_id());
     problem.instance = Some("urn:uuid:1".into());
     let problem: Value = serde_json::from_slice(&problem.to_answer().body).expect("JSON");
+    let stats = stats();
     let sent = [
         ("TaskDocument", serde_json::to_value(&task).expect("JSON")),
         ("Problem", problem),
+        ("BulkPreview", preview()),
+        ("Stats", stats["all"].clone()),
+        ("StatsSums", stats["all"]["total"].clone()),
+        ("StatsSums", stats["none"]["total"].clone()),
+        ("Took", stats["all"]["total"]["took_ms"].clone()),
+        ("Took", stats["none"]["total"]["took_ms"].clone()),
+        ("Costs", stats["all"]["total"]["cost"].clone()),
+        ("Costs", stats["none"]["total"]["cost"].clone()),
+        ("Duplicates", stats["all"]["total"]["duplicates"].clone()),
     ];
     for (name, value) in sent {
         let (properties, required) = members(&document, name);

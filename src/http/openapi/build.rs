@@ -1,6 +1,6 @@
 //! Puts the document together.
 
-use super::{paths, shapes};
+use super::{many, paths, shapes};
 use crate::config::METHODS;
 use crate::http::auth::Scope;
 use crate::http::route::{Entry, ROUTES};
@@ -92,7 +92,7 @@ fn parameters() -> Value {
     });
     let header = |name: &str, required: bool, description: &str, schema: &Value| json!({ "name": name, "in": "header", "required": required, "description": description, "schema": schema });
     let about = "1 to 255 visible ASCII characters, bare or as a quoted string.";
-    json!({
+    let mut all = json!({
         "Key": header("Idempotency-Key", true, about, &key),
         "OptionalKey": header("Idempotency-Key", false, about, &key),
         "Prefer": header(
@@ -100,5 +100,9 @@ fn parameters() -> Value {
             &json!({ "type": "string" }),
         ),
         "IfNoneMatch": header("If-None-Match", false, "An ETag: 304 if the document is still that one.", &json!({ "type": "string" })),
-    })
+    });
+    for (name, parameter) in many::filters() {
+        all[name] = parameter;
+    }
+    all
 }

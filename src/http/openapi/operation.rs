@@ -30,6 +30,14 @@ pub(super) fn query(name: &str, description: &str, schema: &Value) -> Value {
     json!({ "name": name, "in": "query", "description": description, "schema": schema })
 }
 
+/// A parameter of the query that may come several times.
+pub(super) fn repeated(name: &str, description: &str, schema: &Value) -> Value {
+    let mut parameter = query(name, description, schema);
+    parameter["style"] = "form".into();
+    parameter["explode"] = true.into();
+    parameter
+}
+
 /// A parameter that stands in the list of components.
 pub(super) fn shared(name: &str) -> Value {
     json!({ "$ref": format!("#/components/parameters/{name}") })

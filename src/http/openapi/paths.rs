@@ -1,9 +1,9 @@
 //! Every route, described. What it asks of the caller comes from the table of routes.
 
-use super::operation::{Operation, UUID, query, schema, shared};
+use super::many;
+use super::operation::{Operation, query, schema, shared};
 use crate::http::code::Code;
 use crate::http::route::Entry;
-use crate::limits;
 use serde_json::{Value, json};
 
 /// What anybody may find out who delivers or calls.
@@ -46,6 +46,7 @@ pub(super) fn operation(entry: &Entry) -> Option<Operation> {
     delivery(entry)
         .or_else(|| task(entry))
         .or_else(|| steer(entry))
+        .or_else(|| many::operation(entry))
         .or_else(|| page(entry))
 }
 
@@ -113,27 +114,9 @@ fn proxied(operation: Operation) -> Operation {
         .refuses(&[Code::KeyMissing])
 }
 
-fn limit() -> Value {
-    let schema = json!({ "type": "integer", "minimum": 1, "maximum": limits::LIST_PAGE_MAX, "default": limits::LIST_PAGE });
-    query("limit", "Rows of a page.", &schema)
-}
-
-fn time(name: &str, description: &str) -> Value {
-    query(
-        name,
-        description,
-        &json!({ "type": "string", "format": "date-time" }),
-    )
-}
-
 fn task(entry: &Entry) -> Option<Operation> {
     let text = |pattern: &str| json!({ "type": "string", "pattern": pattern });
     Some(match (entry.method, entry.pattern) {
-        ("GET", "/v1/tasks") => Operation::new("list_tasks", "The list of tasks, newest first")
-            .says("A task is in it from its end, or from when it first had to wait.")
-            .takes([limit(), query("cursor", "`next_cursor` of the page before.", &text(&format!("^(0|[1-9a-f][0-9a-f]{{0,12}})\\.{UUID}$")))])
-            .gives("200", "A page.", &schema("TaskPage"))
-            .refuses(&[Code::InputInvalid]),
         ("GET", "/v1/tasks/{id}") => Operation::new("show_task", "One task, as it stands now")
             .takes([
                 query("wait", "Waits up to so many seconds for its end, as long as it moves.", &json!({ "type": "integer", "minimum": 0 })),
@@ -158,18 +141,6 @@ fn task(entry: &Entry) -> Option<Operation> {
             .says("The body as it came; with part=headers the fields that were kept with it. Looking is written into the audit.")
             .takes([query("part", "Which of the two.", &json!({ "type": "string", "enum": ["body", "headers"], "default": "body" }))])
             .refuses(LOOKED),
-        ("GET", "/v1/audit") => Operation::new("list_audit", "What operators did, newest first")
-            .takes([
-                query("task_id", "To this task.", &json!({ "type": "string", "format": "uuid", "pattern": format!("^{UUID}$") })),
-                query("token", "With the token of this name.", &text("^[a-z0-9_-]{1,64}$")),
-                query("action", "Only this action.", &text("^[a-z0-9_-]{1,64}$")),
-                time("created_after", "After this time."),
-                time("created_before", "Before this time."),
-                limit(),
-                query("cursor", "`next_cursor` of the page before.", &text("^[0-9a-f]{12}\\.[A-Za-z0-9_-]{1,64}$")),
-            ])
-            .gives("200", "A page.", &schema("AuditPage"))
-            .refuses(&[Code::InputInvalid]),
         _ => return None,
     })
 }

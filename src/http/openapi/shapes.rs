@@ -1,5 +1,6 @@
 //! The schemas: those of the types that are sent, and of documents that have no type of their own.
 
+use super::figures;
 use crate::http::audit::AuditPage;
 use crate::http::code::Code;
 use crate::http::document::TaskDocument;
@@ -20,6 +21,9 @@ struct TaskPage {
     tasks: Vec<TaskDocument>,
     /// There are older ones: the `cursor` of the next page.
     next_cursor: Option<String>,
+    /// The page is short because this is how far it came: it goes on with `next_cursor`.
+    #[schema(format = DateTime)]
+    scanned_until: Option<String>,
 }
 
 /// A task as short as `Prefer: return=minimal` asks for.
@@ -177,9 +181,9 @@ const TOKEN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 const BASE64: &str =
     "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$";
 
-type Named = Vec<(String, RefOr<Schema>)>;
+pub(super) type Named = Vec<(String, RefOr<Schema>)>;
 
-fn collect<T: ToSchema>(into: &mut Named) {
+pub(super) fn collect<T: ToSchema>(into: &mut Named) {
     into.push((T::name().into_owned(), T::schema()));
     T::schemas(into);
 }
@@ -201,6 +205,7 @@ pub(super) fn all() -> Map<String, Value> {
     collect::<InputHeaders>(&mut named);
     collect::<EraseRequest>(&mut named);
     collect::<Erased>(&mut named);
+    figures::collect_all(&mut named);
     let mut schemas: Vec<(String, Value)> = named
         .into_iter()
         .map(|(name, schema)| {
