@@ -45,3 +45,7 @@ pub fn cors(headers: &mut Headers) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "cors_tests.rs"]
+mod tests;
