@@ -367,30 +367,3 @@ fn a_task_that_cannot_exist_is_not_found_as_a_task() {
         assert_eq!(problem.code, Code::TaskNotFound, "{id}");
     }
 }
-
-#[test]
-fn preflights_allow_and_expose_the_contract() {
-    let Ok(Route::Preflight { allow }) = route("OPTIONS", "/hooks/github") else {
-        panic!("no preflight");
-    };
-    let answer = preflight(&allow);
-    assert_eq!(answer.status, 204);
-    assert!(answer.body.is_empty());
-    let has = |field: &str, names: &str| {
-        let value = answer.headers.get(field).expect(field);
-        for name in names.split_whitespace() {
-            assert!(value.split(", ").any(|v| v == name), "{field} lacks {name}");
-        }
-    };
-    has("access-control-allow-origin", "*");
-    has("access-control-allow-methods", "POST");
-    has(
-        "access-control-allow-headers",
-        "Idempotency-Key Prefer Authorization Content-Type If-None-Match Last-Event-ID",
-    );
-    has(
-        "access-control-expose-headers",
-        "Idempotent-Replayed Idempotency-Expires Location Retry-After Preference-Applied Link \
-         Onceward-Task-Id ETag",
-    );
-}
