@@ -162,7 +162,10 @@ impl Sums {
         let mut out = Map::new();
         let accepted = self.get("accepted");
         out.insert("accepted".into(), accepted.into());
-        out.insert("run".into(), (accepted + self.get("retries")).into());
+        out.insert(
+            "run".into(),
+            (accepted + self.get("retries") + self.get("revivals")).into(),
+        );
         for name in &COUNTS[1..7] {
             out.insert((*name).into(), self.get(name).into());
         }

@@ -127,7 +127,7 @@ pub fn retry(body: &[u8], op: String) -> Result<Retry, Problem> {
 pub fn dropped(id: TaskId) -> Problem {
     Problem::new(
         Code::PayloadDropped,
-        "Input and journal of this task have been dropped; its answer is still kept.",
+        "Input and journal of this task are no longer kept: its function drops them early.",
     )
     .task(id)
 }

@@ -5,7 +5,8 @@ use super::ask::{self, NoReply};
 use super::audit::{Act, audited};
 use super::list;
 use super::ports::{Edge, Level};
-use super::serve::Exchange;
+use super::serve::{Body, Exchange, read};
+use super::within;
 use crate::function::bulk::{BULK, BulkPage};
 use crate::http::admit;
 use crate::http::auth::Caller;
@@ -20,8 +21,9 @@ use crate::http::reused;
 use crate::http::steer;
 use crate::limits;
 use crate::protocol::{Begin, Retry};
+use crate::store::d1::{self as sql, Action};
 use crate::store::rows::Cursor;
-use crate::types::{About, Answer, Failure, Headers, Input, TaskId, TaskKey, TaskKind};
+use crate::types::{About, Answer, Database, Failure, Headers, Input, TaskId, TaskKey, TaskKind};
 use crate::webhook::{KeyRule, single};
 use futures::StreamExt as _;
 use futures::stream;
@@ -40,11 +42,13 @@ const SAMPLE: usize = 5;
 pub(super) async fn operate(
     edge: &Edge,
     exchange: &Exchange,
+    body: &mut dyn Body,
     app: &App,
     operation: Operation,
     caller: &Caller,
 ) -> Result<Answer, Problem> {
     let mut wish = Wish::read(operation, &exchange.target)?;
+    steer::without_body(&read(body).await?)?;
     let tenant = caller.only();
     list::confine(&mut wish.filter, tenant)?;
     let now_ms = edge.now_ms();
@@ -73,7 +77,8 @@ pub(super) async fn operate(
             Operation::Undo => "undo_many",
             Operation::Forget => "forget_many",
         },
-        task_id: None,
+        // The task that carries it out.
+        task_id: Some(key.task_id()),
         // A filter may hold a key: its parameters are named, not shown.
         detail: json!({ "filter": named(&order.query), "max": order.most }),
     };
@@ -97,7 +102,8 @@ async fn dry_run(edge: &Edge, wish: &Wish) -> Result<Answer, Problem> {
         for task in meant {
             matched += 1;
             if sample.len() < SAMPLE {
-                sample.push(serde_json::to_value(task).unwrap_or_default());
+                // Steering is not looking: that is another right.
+                sample.push(json!({ "task_id": task.task_id, "state": task.state }));
             }
         }
         before = page.next;
@@ -226,11 +232,15 @@ pub(super) async fn page(edge: Edge, own: TaskId, page: BulkPage) -> Result<Repo
         next_cursor: found.next.map(Cursor::word),
         ..Report::default()
     };
-    let meant = found
+    let meant: Vec<TaskDocument> = found
         .tasks
         .into_iter()
-        .filter(|task| is_meant(order.operation, task));
-    let each = meant.map(|task| one(&edge, own, order.operation, task.task_id));
+        .filter(|task| is_meant(order.operation, task))
+        .collect();
+    written_down(&edge, own, order, &meant).await;
+    let each = meant
+        .into_iter()
+        .map(|task| one(&edge, own, order.operation, task.task_id));
     let mut outcomes = stream::iter(each).buffer_unordered(AT_A_TIME);
     while let Some(outcome) = outcomes.next().await {
         report.matched += 1;
@@ -240,6 +250,32 @@ pub(super) async fn page(edge: Edge, own: TaskId, page: BulkPage) -> Result<Repo
         }
     }
     Ok(report)
+}
+
+/// Writes down what is about to be done to each of them, and by whom. As with any operation, a database that does
+/// not answer holds nobody up: the log has who asked for all of it.
+async fn written_down(edge: &Edge, own: TaskId, order: &Order, tasks: &[TaskDocument]) {
+    if tasks.is_empty() {
+        return;
+    }
+    let at_ms = edge.now_ms();
+    let detail = json!({ "operation": own.to_string() }).to_string();
+    let rows = tasks.iter().map(|task| {
+        sql::audit_begins(&Action {
+            audit_id: sql::audit_id(at_ms, edge.token().as_str()),
+            at_ms,
+            token: order.by.clone(),
+            action: order.operation.as_str(),
+            task_id: Some(task.task_id.to_string()),
+            detail: Some(detail.clone()),
+        })
+    });
+    let sent = edge.d1(Database::default(), rows.collect());
+    let written = within(edge, limits::AUDIT_WAIT_MS, sent).await;
+    if !matches!(written, Some(Ok(_))) {
+        let fields = json!({ "task_id": own.to_string(), "rows": tasks.len() });
+        edge.log(Level::Error, "audit_row", fields);
+    }
 }
 
 /// Steers one task: nothing if it is done, or the code of why it is not.

@@ -85,16 +85,39 @@ fn call(desk: &Desk, task: &Task, notice: &Notice, endpoint: &Endpoint) -> Call 
     }
 }
 
+/// What may leave: nothing that a sender has sent, so that erasing a key leaves nothing of it here.
+const TOLD: &[&str] = &[
+    "task_id",
+    "state",
+    "resumable",
+    "function",
+    "kind",
+    "name",
+    "generation",
+    "attempts",
+    "created_at",
+    "updated_at",
+    "finished_at",
+    "expires_at",
+    "waiting",
+    "undone",
+    "trace_id",
+];
+
 /// What is sent (Standard Webhooks 1.0.0): small, and without payload.
 fn message(task: &Task, notice: &Notice) -> Value {
-    let document = TaskDocument {
-        cost: None,
-        duplicates: None,
-        ..TaskDocument::of(&Summary::of(task))
-    };
-    let address = document.location();
-    let mut data = serde_json::to_value(document).unwrap_or_default();
-    data["address"] = address.into();
+    let document = TaskDocument::of(&Summary::of(task));
+    let mut data = json!({});
+    let shown = serde_json::to_value(&document).unwrap_or_default();
+    for name in TOLD {
+        if let Some(value) = shown.get(name) {
+            data[name] = value.clone();
+        }
+    }
+    if let Some(error) = &document.error {
+        data["error"] = json!({ "code": error.code, "step": error.step });
+    }
+    data["address"] = document.location().into();
     json!({
         "type": notice.kind.as_str(),
         "timestamp": rfc3339(notice.at_ms),

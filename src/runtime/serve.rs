@@ -226,7 +226,9 @@ async fn operated(
     }
     match route {
         Route::ListTasks => list::list(edge, exchange, caller.only()).await,
-        Route::Bulk { operation } => bulk::operate(edge, exchange, app, operation, &caller).await,
+        Route::Bulk { operation } => {
+            bulk::operate(edge, exchange, body, app, operation, &caller).await
+        }
         Route::Stats => {
             caller.whole()?;
             stats::stats(edge, exchange).await

@@ -80,6 +80,20 @@ fn it_is_tried_first_and_then_done_to_each_once() {
         (&json!(45), &json!(45)),
         "{report}"
     );
+    // Who did it to a task stands with the task.
+    let audit = format!("/v1/audit?task_id={}", ids[7]);
+    let audit = server
+        .send(&Request::get(&audit).bearer(TOKEN))
+        .expect(200)
+        .json();
+    assert_eq!(audit["actions"][0]["action"], "retry", "{audit}");
+    assert_eq!(
+        audit["actions"][0]["detail"]["operation"],
+        begun.task_id(),
+        "{audit}"
+    );
+    let sample = tried["sample"][0].as_object().map(serde_json::Map::len);
+    assert_eq!(sample, Some(2), "ids and states: {tried}");
     for id in &ids {
         // It failed again, in another generation.
         let task = server.wait_state(id, "failed");
@@ -211,6 +225,9 @@ fn bad_input_is_named_and_nothing_is_begun() {
     server
         .send(&tried.key("a b"))
         .expect_problem(400, "key_malformed");
+    let with_body = Request::post("/v1/tasks/retry?state=failed").bearer(TOKEN);
+    let with_body = with_body.json(&json!({"input": 1}));
+    server.send(&with_body).expect_problem(400, "input_invalid");
     let open = server.send(&Request::new(
         "DELETE",
         "/v1/tasks?state=failed&dry_run=false",

@@ -74,6 +74,16 @@ fn a_failed_task_is_told_of_once() {
             .as_str()
             .is_some_and(|at| at.ends_with('Z'))
     );
+    for name in ["key", "tenant", "labels", "cost"] {
+        assert!(
+            message["data"].get(name).is_none(),
+            "{name} leaves: {message}"
+        );
+    }
+    assert!(
+        message["data"]["error"].get("message").is_none(),
+        "{message}"
+    );
     // Nothing of it tells whoever listens to tell again.
     eventually(|| {
         let db = server.files().open_d1();

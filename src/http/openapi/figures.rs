@@ -1,8 +1,7 @@
 //! The schemas of statistics, endpoints and operations on many tasks, whose documents have no type of their own.
 
-use super::shapes::{Named, collect};
+use super::shapes::{Named, ShortTask, collect};
 use crate::http::bulk::Operation;
-use crate::http::document::TaskDocument;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -163,7 +162,7 @@ struct BulkPreview {
     /// The most that it would take.
     max: u64,
     /// The first of them.
-    sample: Vec<TaskDocument>,
+    sample: Vec<ShortTask>,
     /// How it is done.
     next: String,
 }

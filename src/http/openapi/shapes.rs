@@ -28,7 +28,7 @@ struct TaskPage {
 
 /// A task as short as `Prefer: return=minimal` asks for.
 #[derive(Debug, Serialize, ToSchema)]
-struct ShortTask {
+pub(super) struct ShortTask {
     /// Its id.
     #[schema(format = Uuid)]
     task_id: String,
