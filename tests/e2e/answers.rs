@@ -202,3 +202,30 @@ fn a_task_that_d1_does_not_know_is_erased() {
         check(row.state == "forgotten", || format!("{row:?}"))
     });
 }
+
+/// Input and journal go early, also from the stored file; duplicates are answered as before.
+#[test]
+fn payload_goes_before_the_answer() {
+    let server = Server::start();
+    let (key, marker) = (fresh("early"), "PAYLOAD-7f3a");
+    let mut program = program([value("kept", marker)]);
+    program["config"] = json!({"retention": {"payload": "1s"}});
+    let first = hook(&server, &key, &program).expect(200);
+    let id = first.task_id();
+    eventually(|| {
+        let task = server.task(&id);
+        check(task["payload_dropped"] == true, || task.to_string())
+    });
+    let get = |rest: &str| get(&server, &id, rest);
+    get("input").expect_problem(410, "payload_dropped");
+    assert_eq!(get("journal").expect(200).json()["records"], json!([]));
+    let undo = Request::post(&format!("/v1/tasks/{id}/undo")).bearer(TOKEN);
+    server.send(&undo).expect_problem(410, "payload_dropped");
+    let again = hook(&server, &key, &program).expect(200);
+    assert!(
+        again.is_replay() && again.body == first.body,
+        "{}",
+        again.shown()
+    );
+    assert_eq!(get("answer").expect(200).body, first.body);
+}
