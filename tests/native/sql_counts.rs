@@ -173,6 +173,11 @@ fn what_a_task_cost_is_counted_as_it_grows() {
     task.version.n += 2;
     flushed(&db, &task);
     assert_eq!(sums(&db, &columns), [5, 10, 15, 20]);
+    // An earlier row that comes late takes nothing back.
+    task.cost = cost(1);
+    task.version.n -= 2;
+    flushed(&db, &task);
+    assert_eq!(sums(&db, &columns), [5, 10, 15, 20]);
 }
 
 #[test]
