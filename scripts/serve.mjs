@@ -20,7 +20,8 @@
 //
 // Start it in a process group of its own (Rust: `Command::process_group(0)`, Node: `detached`): `kill -9 -PGID` then
 // takes Node and workerd at once. SIGTERM ends both in order. When Node alone is killed workerd dies too on Linux.
-import { existsSync, mkdirSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { MIGRATIONS, ROOT, databasesOf, readVarsFile, readWranglerToml } from "./lib/project.mjs";
@@ -89,6 +90,16 @@ function devVars() {
   return existsSync(example) ? readVarsFile(example) : {};
 }
 
+// A file beside the databases which says that they have these migrations. The library asks a database while nothing else of
+// this process runs, not even what reads the Worker's log: after a crash overdue alarms may fill that pipe first, and both
+// would wait for each other. So on a restart nothing is asked.
+function markOf(given) {
+  if (!given.state) return undefined;
+  const hash = createHash("sha256").update(readFileSync(join(MIGRATIONS, "SHA256SUMS")));
+  for (const binding of Object.keys(given.databases)) hash.update(binding);
+  return join(resolve(given.state), "v3/d1", `.migrated-${hash.digest("hex").slice(0, 16)}`);
+}
+
 async function main() {
   const given = options();
   if (!existsSync(join(given.build, "index_bg.wasm"))) {
@@ -108,7 +119,11 @@ async function main() {
   process.once("SIGINT", stop);
   const control = await server.ready;
   const direct = await server.unsafeGetDirectURL();
-  for (const binding of Object.keys(given.databases)) await migrate(await server.getD1Database(binding), MIGRATIONS);
+  const mark = markOf(given);
+  if (!mark || !existsSync(mark)) {
+    for (const binding of Object.keys(given.databases)) await migrate(await server.getD1Database(binding), MIGRATIONS);
+    if (mark) writeFileSync(mark, "");
+  }
   console.log(`cron ${new URL("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", control)}`);
   console.log(`ready ${direct.origin}`);
 }
