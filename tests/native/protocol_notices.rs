@@ -1,8 +1,9 @@
 //! What operators are told of: once each, and whatever dies in between.
 
-use crate::protocol_fixture::{Object, T0, signal_wait, token};
+use crate::protocol_fixture::{Object, T0, done, id, signal_wait, suspend, token};
 use onceward::protocol::{
-    Claimed, Debt, Effect, Event, Finish, Moment, NotUndone, Notice, Transition, Undone, Verdict,
+    Claimed, Debt, Effect, Event, Finish, Mismatch, Moment, NotUndone, Notice, Suspend, Transition,
+    Undone, Verdict,
 };
 use onceward::types::{Failure, NoticeKind, Watch};
 
@@ -134,4 +135,52 @@ fn a_poke_without_a_watch_tells_nobody() {
     let since = object.task().updated_ms;
     object.at(since + 10 * WATCH.waiting_ms, Event::Poke);
     assert!(owed(&object).is_empty());
+}
+
+#[test]
+fn what_is_not_undone_is_told_with_the_failure() {
+    let mut object = Object::default();
+    let claimed = object.begun(T0, "a");
+    object.record(T0 + 1, &claimed.proof, vec![done("a")]);
+    let end = Event::Finish(Box::new(finish(&claimed)));
+    object.at_moment(&watched(T0 + 2), end);
+    assert!(owed(&object).is_empty(), "it is being undone first");
+    let undoing = object.claimed(T0 + 3, "b");
+    let left = NotUndone {
+        step: None,
+        code: "x".into(),
+        message: String::new(),
+    };
+    let over = Finish {
+        op: token("g"),
+        proof: undoing.proof,
+        steps: Vec::new(),
+        known: Vec::new(),
+        verdict: Verdict::Undone(vec![left]),
+    };
+    object.at_moment(&watched(T0 + 4), Event::Finish(Box::new(over)));
+    assert_eq!(
+        owed(&object),
+        [NoticeKind::Failed, NoticeKind::UndonePartially]
+    );
+}
+
+#[test]
+fn a_parked_task_is_told_of_once() {
+    let mut object = Object::default();
+    let claimed = object.begun(T0, "a");
+    let parked = Suspend {
+        mismatch: Some(Box::new(Mismatch {
+            index: 0,
+            recorded: id("a"),
+            attempted: None,
+            difference: "it ended".into(),
+        })),
+        ..suspend("s", &claimed, false)
+    };
+    let park = Event::Suspend(Box::new(parked));
+    object.at_moment(&watched(T0 + 1), park);
+    assert_eq!(owed(&object), [NoticeKind::Stuck]);
+    object.at_moment(&watched(T0 + 2), Event::Poke);
+    assert_eq!(owed(&object), [NoticeKind::Stuck]);
 }
