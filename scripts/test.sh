@@ -114,7 +114,6 @@ case "${1:-all}" in
     chaos
     dry_run
     coverage
-    mutants
     ;;
   lint) lint ;;
   unit) unit ;;
