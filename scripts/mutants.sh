@@ -36,7 +36,11 @@ make_package() {
   cp .cargo/mutants.toml "$PACKAGE/.cargo/"
   cp scripts/mutants/lib.rs "$PACKAGE/src/lib.rs"
   cp -R src/protocol src/store src/types src/limits.rs "$PACKAGE/src/"
-  cp src/http/{document,frame,object_call,object_call_tests,object_reply,waiting}.rs "$PACKAGE/src/http/"
+  cp src/http/{document,frame,object_call,object_call_tests,object_reply,waiting,words}.rs "$PACKAGE/src/http/"
+  # What speaks to D1 is no part of the machine.
+  rm -rf "$PACKAGE/src/store/d1" "$PACKAGE/src/store/rows.rs"
+  sed -i.bak '/^pub mod d1;$/d; /^pub mod rows;$/d' "$PACKAGE/src/store/mod.rs"
+  rm "$PACKAGE/src/store/mod.rs.bak"
   cp -R tests/model "$tests/"
   mkdir -p "$PACKAGE/docs"
   cp docs/proof-mutants.md "$PACKAGE/docs/"

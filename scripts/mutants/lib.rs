@@ -11,4 +11,5 @@ pub mod http {
     pub mod object_call;
     mod object_reply;
     pub mod waiting;
+    pub mod words;
 }
