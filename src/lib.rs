@@ -1,5 +1,6 @@
 //! Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers.
 pub mod config;
+pub mod flow;
 pub mod function;
 #[cfg(feature = "entry")]
 pub mod functions;

@@ -1,0 +1,8 @@
+//! Flows: functions in YAML. This ring reads and checks a flow, renders its expressions and decides what each of
+//! its tasks does; it neither waits nor sends. `function::flow` carries out what is decided here.
+
+pub mod diagnostic;
+pub mod expression;
+pub mod kv;
+pub mod lock;
+pub mod model;
