@@ -83,6 +83,7 @@ pub enum RetryKind {
 
 /// What a task does.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)]
 pub enum Work {
     /// `log.Log`: `message` is a text or a list of them.
     Log {
