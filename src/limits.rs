@@ -290,3 +290,6 @@ pub const EVENTS_ROWS: u32 = 400;
 pub const MAX_TOKEN_HASHES: usize = 4;
 /// How long an operator's action waits for its row of the audit.
 pub const AUDIT_WAIT_MS: u64 = 1_000;
+
+/// Values of one loop of a flow: each turn has records of its own.
+pub const MAX_FLOW_VALUES: usize = 1_000;
