@@ -134,7 +134,7 @@ impl Engine {
     /// For a try that comes after so many.
     fn scope(&self, tries: u32) -> StepScope {
         let is_last = tries + 1 >= self.retry.max_attempts;
-        StepScope::new(&self.run, &self.id, is_last)
+        StepScope::new(&self.run, &self.id, tries + 1, is_last)
     }
 
     /// Asks the other side whether the step happened.

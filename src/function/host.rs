@@ -2,6 +2,7 @@
 //! platform, tests on a virtual clock.
 
 use super::bulk::BulkPage;
+use super::flow::FlowRef;
 use crate::protocol::{Finish, Outcome, Parent, Record, Reply, Suspend};
 use crate::types::{About, Answer, Failure, Headers, Input, TaskId, TaskKey, Token};
 use futures::future::LocalBoxFuture;
@@ -133,6 +134,15 @@ pub trait Host {
     fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool>;
     /// Remembers that an endpoint of notifications wants no more.
     fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()>;
+    /// The text of a flow by its digest. Retryable while it cannot be had.
+    fn flow_text(&self, digest: String) -> LocalBoxFuture<'static, Result<String, Failure>>;
+    /// The revision of a flow that a new task of it runs. Terminal (`flow_not_found`, `flow_disabled`) if there is
+    /// none, retryable while that cannot be told.
+    fn flow_current(
+        &self,
+        namespace: String,
+        id: String,
+    ) -> LocalBoxFuture<'static, Result<FlowRef, Failure>>;
     /// A secret of the deployment; never the API token.
     fn secret(&self, name: &str) -> Option<String>;
     /// Makes a function's answer fit to be stored, or says why it cannot be.

@@ -1,6 +1,7 @@
 //! The function that runs flows: it carries out what `flow::plan` decides. Retries, waits, undoing, continuations and
 //! crashes are those of every function: each task of a flow is a step.
 
+mod arrive;
 mod block;
 mod end;
 mod execution;
@@ -12,6 +13,7 @@ mod pausing;
 mod task;
 mod undo;
 
+pub use arrive::{Arrival, Arrived, Secrets, arrive, check_call, check_inputs, webhook_by_key};
 pub use input::{Begun, FLOW_FIELD, FlowInput, FlowRef, PREFIX};
 
 use super::ctx::Ctx;
