@@ -139,7 +139,7 @@ impl Execution {
             (Some(template), Some(_)) => self.templated(template, &end).await?,
             _ => json_answer(if waits { 500 } else { 200 }, &document),
         };
-        Err(Failure { step: failure.step.clone(), ..failure.with_answer(answer) })
+        Err(failure.with_answer(answer).giving_up())
     }
 
     fn document(&self, end: &End) -> Value {

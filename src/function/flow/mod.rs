@@ -30,9 +30,9 @@ use std::rc::Rc;
 /// `flow:{namespace}/{id}`.
 pub const FLOW: &str = "onceward.flow";
 
-/// How flows are run: one attempt, for each of their tasks has retries of its own.
+/// How flows are run. Their tasks have retries of their own: attempts are for crashes.
 pub fn policy() -> Policy {
-    Policy { max_attempts: 1, ..Policy::default() }
+    Policy::default()
 }
 
 /// The function.

@@ -117,6 +117,14 @@ impl Reaction {
         }
     }
 
+    /// A whole response.
+    pub fn of(response: OutResponse) -> Self {
+        Self {
+            after_ms: 0,
+            result: Ok(response),
+        }
+    }
+
     /// Adds a field to the response, if there is one.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {

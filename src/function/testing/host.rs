@@ -3,6 +3,7 @@
 use super::action::{Action, Fault, Reaction};
 use super::world::World;
 use crate::function::bulk::BulkPage;
+use crate::function::flow::FlowRef;
 use crate::function::{
     CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse, outcome_of,
 };
@@ -237,6 +238,23 @@ impl Host for TestHost {
     fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()> {
         self.world.disabled.borrow_mut().insert(endpoint.to_owned());
         Box::pin(std::future::ready(()))
+    }
+
+    fn flow_text(&self, digest: String) -> LocalBoxFuture<'static, Result<String, Failure>> {
+        let text = self.world.flow_texts.borrow().get(&digest).cloned();
+        let missing = move || Failure::terminal("flow_not_found", format!("no text {digest}"));
+        Box::pin(std::future::ready(text.ok_or_else(missing)))
+    }
+
+    fn flow_current(
+        &self,
+        namespace: String,
+        id: String,
+    ) -> LocalBoxFuture<'static, Result<FlowRef, Failure>> {
+        let message = format!("there is no flow {namespace}/{id}");
+        let found = self.world.flows.borrow().get(&(namespace, id)).cloned();
+        let found = found.ok_or_else(|| Failure::terminal("flow_not_found", message));
+        Box::pin(std::future::ready(found))
     }
 
     fn secret(&self, name: &str) -> Option<String> {

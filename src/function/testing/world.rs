@@ -4,6 +4,7 @@ use super::action::{Action, Fault, Point, Reaction, Sent, Taken};
 use super::clock::Clock;
 use super::object::{After, Object};
 use crate::function::bulk::BulkPage;
+use crate::function::flow::{self, FlowRef};
 use crate::function::{Function, OutRequest};
 use crate::http::bulk::Report;
 use crate::protocol::{
@@ -47,6 +48,9 @@ pub(super) struct World {
     pub(super) pages: RefCell<Vec<BulkPage>>,
     /// Endpoints of notifications that want no more.
     pub(super) disabled: RefCell<BTreeSet<String>>,
+    /// Texts of flows by digest, and the current one of each.
+    pub(super) flow_texts: RefCell<BTreeMap<String, String>>,
+    pub(super) flows: RefCell<BTreeMap<(String, String), FlowRef>>,
     drawn: Cell<u64>,
     /// Rules that were broken.
     pub(super) broken: RefCell<Vec<String>>,
@@ -69,6 +73,8 @@ impl World {
             reports: RefCell::default(),
             pages: RefCell::default(),
             disabled: RefCell::default(),
+            flow_texts: RefCell::default(),
+            flows: RefCell::default(),
             drawn: Cell::new(0),
             broken: RefCell::default(),
         })
@@ -76,6 +82,7 @@ impl World {
 
     /// A function of the bench.
     pub(super) fn function(&self, name: &str) -> Option<Function> {
+        let name = if name.starts_with(flow::PREFIX) { flow::FLOW } else { name };
         let functions = self.functions.borrow();
         functions.iter().find(|f| f.name() == name).cloned()
     }
