@@ -38,6 +38,7 @@ mod debts;
 mod host;
 mod object;
 mod outside;
+mod shared;
 mod world;
 
 pub use action::{Action, Reaction, Sent};
