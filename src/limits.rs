@@ -293,3 +293,26 @@ pub const AUDIT_WAIT_MS: u64 = 1_000;
 
 /// Values of one loop of a flow: each turn has records of its own.
 pub const MAX_FLOW_VALUES: usize = 1_000;
+/// Longest key of the key-value store, and longest namespace.
+pub const MAX_KV_KEY_CHARS: usize = 255;
+/// Largest value of the key-value store, as JSON: each is read and written as a whole.
+pub const MAX_KV_VALUE_BYTES: usize = 128 << 10;
+/// Largest value that D1 gets to see; of a larger one it has the rest of the row.
+pub const MAX_KV_MIRRORED_BYTES: usize = 32 << 10;
+/// Longest time that a value is set for, other than for good: ten years.
+pub const MAX_KV_TTL_MS: u64 = 3_650 * 24 * 3_600_000;
+/// How long the object of a key that is gone knows its last version: whoever has read it and sets it by its
+/// version may do so late.
+pub const KV_TRACE_MS: u64 = 7 * 24 * 3_600_000;
+/// Keys that are listed at once.
+pub const MAX_KV_KEYS: u32 = 1_000;
+/// Rows of keys that are gone which the cleaner deletes in one statement.
+pub const CLEAN_KEYS: u32 = 1_000;
+/// First look at the holders of a lock that somebody waits for; then after twice the time, …
+pub const LOCK_LOOK_MS: u64 = 2_000;
+/// … up to this.
+pub const LOCK_LOOK_MAX_MS: u64 = 30_000;
+/// A task that waits for a lock asks again after this, should its letter not come.
+pub const LOCK_ASK_MS: u64 = 900_000;
+/// Most tasks that can wait for one lock: they are part of its row.
+pub const MAX_LOCK_QUEUE: u32 = 5_000;

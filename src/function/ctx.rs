@@ -330,6 +330,10 @@ impl StepScope {
         &self.host
     }
 
+    pub(super) fn count_message(&self) {
+        self.run.subrequests.set(self.run.subrequests.get() + 1);
+    }
+
     pub(super) fn count_request(&self) {
         self.run.subrequests.set(self.run.subrequests.get() + 1);
         self.run.fetches.set(self.run.fetches.get() + 1);

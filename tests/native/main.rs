@@ -43,6 +43,7 @@ mod list;
 mod list_events;
 mod list_plans;
 mod list_world;
+mod locks;
 mod notify;
 mod openapi;
 mod payment;

@@ -28,13 +28,13 @@ impl Execution {
         let key = self.begun.key.clone().filter(|_| self.begun.queued);
         let alone = match key {
             None => None,
-            Some(key) => Some(self.ctx.lock(&format!("key/{name}/{key}"), 1, queue).await?),
+            Some(key) => Some(self.ctx.lock(&format!("flow-key/{}", super::digest(&format!("{name}/{key}"))), 1, queue).await?),
         };
         let permit = match self.flow.concurrency {
             None => Ok(None),
             Some(most) => {
                 let queue = if most.behavior == Overflow::Queue { queue } else { 0 };
-                let asked = self.ctx.lock(&format!("flow/{name}"), most.limit, queue).await;
+                let asked = self.ctx.lock(&format!("flow/{}", super::digest(&name)), most.limit, queue).await;
                 match asked {
                     Ok(held) => Ok(Some(held)),
                     Err(failure) if failure.code == "lock_full" => Err((most.behavior, failure)),

@@ -144,7 +144,6 @@ impl Doing<'_> {
     }
 
     fn key(&self, kv: KvAct) -> Result<Step<Recorded>, Failure> {
-        crate::flow::kv::check_key(&kv.namespace, &kv.key)?;
         let step = self.ctx.step_scoped(&self.task.id, move |scope| {
             let kv = kv.clone();
             async move {

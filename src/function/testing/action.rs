@@ -20,6 +20,10 @@ pub enum Action {
     Begin,
     /// Looks at another task.
     Look,
+    /// Reads or changes a key, or lists keys.
+    Kv,
+    /// Takes a lock, or lets it go.
+    Lock,
     /// The object tells another task what it is owed: a parent of the end, a child of a cancellation.
     /// A crash is one of this object.
     Debt,

@@ -239,6 +239,8 @@ fn faults(action: Action, busy: bool) -> Vec<Fault> {
         | Action::Finish
         | Action::Begin
         | Action::Look
+        | Action::Kv
+        | Action::Lock
         | Action::Debt => vec![
             Fault::CrashBefore,
             Fault::CrashAfter,

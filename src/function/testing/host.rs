@@ -2,6 +2,8 @@
 
 use super::action::{Action, Fault, Reaction};
 use super::world::World;
+use crate::flow::kv::{KvCall, KvReply};
+use crate::flow::lock::{LockCall, LockReply};
 use crate::function::bulk::BulkPage;
 use crate::function::flow::FlowRef;
 use crate::function::{
@@ -255,6 +257,33 @@ impl Host for TestHost {
         let found = self.world.flows.borrow().get(&(namespace, id)).cloned();
         let found = found.ok_or_else(|| Failure::terminal("flow_not_found", message));
         Box::pin(std::future::ready(found))
+    fn kv(&self, call: KvCall) -> LocalBoxFuture<'static, Result<KvReply, CallError>> {
+        let host = self.clone();
+        Box::pin(async move {
+            let ask = |world: &World| world.kv(&call);
+            Ok(host.at_object(Action::Kv, ask).await)
+        })
+    }
+
+    fn kv_keys(
+        &self,
+        namespace: &str,
+        prefix: &str,
+    ) -> LocalBoxFuture<'static, Result<Vec<String>, CallError>> {
+        let host = self.clone();
+        let (namespace, prefix) = (namespace.to_owned(), prefix.to_owned());
+        Box::pin(async move {
+            let list = |world: &World| world.kv_keys(&namespace, &prefix);
+            Ok(host.at_object(Action::Kv, list).await)
+        })
+    }
+
+    fn lock(&self, call: LockCall) -> LocalBoxFuture<'static, Result<LockReply, CallError>> {
+        let host = self.clone();
+        Box::pin(async move {
+            let ask = |world: &World| world.lock(&call);
+            Ok(host.at_object(Action::Lock, ask).await)
+        })
     }
 
     fn secret(&self, name: &str) -> Option<String> {

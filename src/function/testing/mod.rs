@@ -39,6 +39,7 @@ mod flow;
 mod host;
 mod object;
 mod outside;
+mod shared;
 mod world;
 
 pub use action::{Action, Reaction, Sent};
