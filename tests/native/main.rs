@@ -16,6 +16,7 @@ mod driver_faults;
 mod driver_functions;
 #[cfg(feature = "lab")]
 mod fuzz_corpus;
+mod flow_run;
 mod gateway;
 #[path = "../chaos/history/mod.rs"]
 mod history;

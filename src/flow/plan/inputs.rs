@@ -114,8 +114,14 @@ fn convert(input: &Input, kind: InputType, value: Value) -> Result<Value, String
             other => Ok(other),
         },
         InputType::Yaml => match value {
-            Value::String(text) => crate::flow::yaml::to_json(&text)
-                .map_err(|problems| format!("it is no YAML: {}", problems.join("; "))),
+            Value::String(text) => {
+                let parsed = crate::flow::yaml::parse(&text);
+                let problems: Vec<String> =
+                    parsed.problems.iter().map(ToString::to_string).collect();
+                let root = parsed.root.filter(|_| problems.is_empty());
+                root.map(|root| root.to_value())
+                    .ok_or_else(|| format!("it is no YAML: {}", problems.join("; ")))
+            }
             other => Ok(other),
         },
         InputType::Uri => {
