@@ -290,3 +290,14 @@ pub const EVENTS_ROWS: u32 = 400;
 pub const MAX_TOKEN_HASHES: usize = 4;
 /// How long an operator's action waits for its row of the audit.
 pub const AUDIT_WAIT_MS: u64 = 1_000;
+
+/// Largest file of a flow: people write them, and each expression of it is compiled.
+pub const MAX_FLOW_BYTES: usize = 64 << 10;
+/// Values of one flow, after its anchors and defaults are put in.
+pub const MAX_FLOW_NODES: usize = 20_000;
+/// Bytes of text of one flow, after its anchors are put in.
+pub const MAX_FLOW_TEXT_BYTES: usize = 256 << 10;
+/// Levels of maps and lists in a flow.
+pub const MAX_FLOW_DEPTH: usize = 64;
+/// Problems of one flow that are told; there may be more.
+pub const MAX_DIAGNOSTICS: usize = 100;

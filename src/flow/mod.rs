@@ -6,3 +6,4 @@ pub mod expression;
 pub mod kv;
 pub mod lock;
 pub mod model;
+pub mod yaml;
