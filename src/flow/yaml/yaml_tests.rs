@@ -1,5 +1,6 @@
 use super::*;
 use serde_json::json;
+use std::fmt::Write as _;
 
 fn read(text: &str) -> Value {
     let parsed = parse(text);
@@ -176,7 +177,7 @@ fn bounds_hold() {
     assert!(problems(&sideways)[0].contains("more than 64 levels"));
     let mut chain = "a0: &a0 [x]\n".to_owned();
     for index in 1..80 {
-        chain.push_str(&format!("a{index}: &a{index} [*a{}]\n", index - 1));
+        let _ = writeln!(chain, "a{index}: &a{index} [*a{}]", index - 1);
     }
     assert!(problems(&chain)[0].contains("more than 64 levels"));
     assert!(problems(&"x".repeat(70_000))[0].contains("70000 bytes"));
