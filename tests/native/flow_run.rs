@@ -16,7 +16,11 @@ fn delivery(key: &str) -> FlowDelivery {
 fn ran(execution: &Value) -> Vec<String> {
     let runs = execution["taskRunList"].as_array().expect("a list of runs");
     let line = |run: &Value| {
-        format!("{} {}", run["taskId"].as_str().unwrap(), run["state"]["current"].as_str().unwrap())
+        format!(
+            "{} {}",
+            run["taskId"].as_str().unwrap(),
+            run["state"]["current"].as_str().unwrap()
+        )
     };
     runs.iter().map(line).collect()
 }
@@ -50,12 +54,19 @@ fn without_idempotency_of_its_own_the_guard_holds_under_a_crowd() {
         "key: my-secret-webhook-key\n    idempotency: off",
     );
     let mut bench = FlowBench::new(&[&off]).expect("it is read");
-    let ids: Vec<String> =
-        (0..50).map(|_| bench.deliver(delivery("evt-2")).unwrap()).collect();
+    let ids: Vec<String> = (0..50)
+        .map(|_| bench.deliver(delivery("evt-2")).unwrap())
+        .collect();
     bench.run_until_idle();
     let logs: Vec<String> = ids.iter().flat_map(|id| bench.logs(id)).collect();
-    let processed = logs.iter().filter(|line| line.starts_with("INFO Processing new event")).count();
-    let duplicates = logs.iter().filter(|line| line.starts_with("INFO Duplicate event")).count();
+    let processed = logs
+        .iter()
+        .filter(|line| line.starts_with("INFO Processing new event"))
+        .count();
+    let duplicates = logs
+        .iter()
+        .filter(|line| line.starts_with("INFO Duplicate event"))
+        .count();
     assert_eq!((processed, duplicates), (1, 49), "{logs:#?}");
 }
 

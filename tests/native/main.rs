@@ -14,9 +14,9 @@ mod cron;
 mod driver;
 mod driver_faults;
 mod driver_functions;
+mod flow_run;
 #[cfg(feature = "lab")]
 mod fuzz_corpus;
-mod flow_run;
 mod gateway;
 #[path = "../chaos/history/mod.rs"]
 mod history;
