@@ -242,6 +242,18 @@ impl Problem {
     }
 }
 
+/// Says everything that is wrong with a body.
+///
+/// # Errors
+/// 400, if anything is.
+pub fn settled_body(wrong: Vec<Cause>) -> Result<(), Problem> {
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let detail = "The body has problems; `errors` lists them.";
+    Err(Problem::new(Code::InputInvalid, detail).errors(wrong))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

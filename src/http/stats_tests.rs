@@ -48,6 +48,14 @@ fn times_are_milliseconds_or_rfc_3339() {
     let (from, to) = (text.from_ms, text.to_ms);
     assert_eq!(read(&format!("?from={from}&to={to}")), Ok(text));
     assert_eq!(to - from, 2 * HOUR_MS);
+    // A span within an hour is that hour, and one over its end both of them.
+    let minute = 60_000;
+    for (first, last, hours) in [(0, 1, 1), (10, 50, 1), (59, 60, 1), (59, 61, 2)] {
+        let (first, last) = (from + first * minute, from + last * minute);
+        let short = read(&format!("?from={first}&to={last}")).unwrap();
+        assert_eq!(short.to_ms - short.from_ms, hours * HOUR_MS, "{first}");
+        assert!(short.from_ms <= first && last <= short.to_ms, "{first}");
+    }
     // Hour 0 has what is long gone.
     assert_eq!(read("?from=0&to=7200000").unwrap().from_ms, HOUR_MS);
 }
