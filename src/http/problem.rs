@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(
             body(&answer),
             format!(
-                "{{\"type\":\"/errors/input_invalid\",\"title\":\"The function can't read this input\",\
+                "{{\"type\":\"/errors/input_invalid\",\"title\":\"The input is not valid\",\
                  \"status\":400,\"detail\":\"two faults\",\"instance\":\"urn:uuid:1\",\
                  \"code\":\"input_invalid\",\"task_id\":\"{id}\",\
                  \"errors\":[{{\"detail\":\"wanted a number\",\"pointer\":\"/n\"}}]}}"
