@@ -57,6 +57,7 @@ mod protocol_exact;
 mod protocol_family;
 mod protocol_faults;
 mod protocol_fixture;
+mod protocol_invariant;
 mod protocol_keeps;
 mod protocol_ledger;
 mod protocol_messages;
