@@ -124,3 +124,29 @@ fn shown_trigger(trigger: &Value) -> Value {
 
 /// A body that the document shows.
 const MAX_SHOWN_BODY_BYTES: usize = 16 << 10;
+
+/// A document that can be stored as an answer: of a larger one what its tasks put out is left to the journal, then
+/// their list, then what the trigger came with and the inputs.
+pub fn shortened(mut document: Value) -> Value {
+    let fits = |document: &Value| document.to_string().len() <= MAX_DOCUMENT_BYTES;
+    if fits(&document) {
+        return document;
+    }
+    document["truncated"] = true.into();
+    if let Some(runs) = document["taskRunList"].as_array_mut() {
+        for run in runs.iter_mut().filter_map(Value::as_object_mut) {
+            run.remove("outputs");
+            run.remove("logs");
+        }
+    }
+    for field in ["taskRunList", "trigger", "inputs", "outputs"] {
+        if fits(&document) {
+            break;
+        }
+        document[field] = Value::Null;
+    }
+    document
+}
+
+/// Largest document of an execution: answers can have twice as much.
+const MAX_DOCUMENT_BYTES: usize = 512 << 10;

@@ -13,7 +13,7 @@ mod undone;
 
 pub use act::{Act, KvAct, Pausing, SubflowAct, act};
 pub use branch::{LoopBounds, chosen_case, is_true, loop_bounds, values_of};
-pub use document::{Execution, RunLine, document};
+pub use document::{Execution, RunLine, document, shortened};
 pub use http::{HttpAct, is_accepted};
 pub use inputs::{InputFault, typed};
 pub use recorded::{Line, Recorded, State, mask_text};

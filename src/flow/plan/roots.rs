@@ -127,6 +127,9 @@ pub fn roots(flow: &Flow, meta: &Meta, history: &History, frame: &Frame) -> Map<
     roots.insert("parents".to_owned(), Value::Array(parents));
     if let Some(error) = &frame.error {
         roots.insert("error".to_owned(), error.clone());
+        let mut line = error.clone();
+        line["level"] = "ERROR".into();
+        roots.insert("errorLogs".to_owned(), Value::Array(vec![line]));
     }
     roots
 }

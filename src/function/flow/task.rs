@@ -164,8 +164,8 @@ impl Execution {
             if self.is_left_out(own, task, frame).await? {
                 return ctx.note(&task.id, || Ok(Recorded::skipped())).await;
             }
-            let made = self.rendered(own, frame, make).await;
-            ctx.note(&task.id, || made).await
+            let rendered = self.rendered(own, frame, make).await;
+            ctx.note(&task.id, || rendered).await
         };
         match noted.await {
             Ok(recorded) => {
