@@ -242,8 +242,8 @@ impl Reader<'_> {
         }
         for spec in all().filter(|spec| spec.required) {
             if !seen.iter().any(|(name, _)| *name == spec.name) {
-                let path = inside(path, spec.name);
-                self.problem(at, &path, format!("It is missing, and {whose} needs it."));
+                let detail = format!("`{}` is missing; {whose} needs it.", spec.name);
+                self.problem(at, path, detail);
             }
         }
         fields

@@ -16,10 +16,10 @@ fn each_mistake_is_told() {
         ("  []", "At least one task is needed here."),
         ("  x", "This is the text `x`; a list is wanted."),
         ("- x", "This is the text `x`; a map is wanted."),
-        ("- {id: a}", "It is missing, and is needed."),
+        ("- {id: a}", "`type` is missing."),
         (
             "- {type: io.kestra.plugin.core.debug.Return}",
-            "It is missing, and `debug.Return` needs it.",
+            "`id` is missing; `debug.Return` needs it.",
         ),
         (
             "- {id: a.b, type: io.kestra.plugin.core.debug.Return}",
@@ -145,10 +145,7 @@ fn each_mistake_at_the_top_is_told() {
             "inputs: [{id: a, type: STRING}, {id: a, type: INT}]",
             "The id `a` is there already",
         ),
-        (
-            "inputs: [{id: a, type: SELECT}]",
-            "a `SELECT` or `MULTISELECT` needs it",
-        ),
+        ("inputs: [{id: a, type: SELECT}]", "`values` is missing"),
         (
             "inputs: [{id: a, type: SELECT, values: [x], defaults: y}]",
             "one of `values` is wanted",
