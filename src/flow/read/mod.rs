@@ -55,7 +55,7 @@ use reader::Reader;
 ///     type: io.kestra.plugin.core.log.Log
 ///     mesage: Hello
 /// ").expect_err("problems");
-/// assert_eq!(problems[1].to_string(), "7:5 tasks[0].mesage: This is no property of `log.Log`. Nearest: message.");
+/// assert_eq!(problems[0].to_string(), "7:5 tasks[0].mesage: `mesage` is no property of `log.Log`. Nearest: message.");
 /// ```
 ///
 /// # Errors

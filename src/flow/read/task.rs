@@ -44,7 +44,7 @@ impl Reader<'_> {
     pub(super) fn tasks(&mut self, node: &Node, path: &str, some: bool) -> Option<Vec<Task>> {
         let items = self.list(node, path)?;
         if some && items.is_empty() {
-            self.problem(node.at, path, "At least one task is needed here.");
+            self.problem(node.at, path, "Tasks are wanted here, at least one.");
         }
         let mut tasks = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
