@@ -341,6 +341,6 @@ pub const MAX_EXPRESSION_ASKS: usize = 64;
 /// `render` within `render`.
 pub const MAX_RENDER_DEPTH: usize = 4;
 /// Items of a range.
-pub const MAX_RANGE_ITEMS: usize = 10_000;
+pub const MAX_RANGE_ITEMS: u64 = 10_000;
 /// Most of a text that a message quotes.
 pub const MAX_EXPRESSION_MESSAGE_BYTES: usize = 200;

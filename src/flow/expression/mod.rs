@@ -5,7 +5,10 @@ mod ast;
 mod call;
 mod catalog;
 mod cell;
+mod date_patterns;
+mod dates;
 mod emit;
+mod encodings;
 mod engine;
 mod figures;
 mod functions;
@@ -25,6 +28,8 @@ mod surroundings;
 mod template;
 mod texts;
 
+#[cfg(test)]
+mod dates_tests;
 #[cfg(test)]
 mod expression_tests;
 
@@ -286,12 +291,14 @@ impl Outside for Fixed {
 }
 
 /// All that can be called.
-fn tables() -> [&'static [catalog::Callable]; 5] {
+fn tables() -> [&'static [catalog::Callable]; 7] {
     [
         operators::ALL,
         functions::ALL,
         texts::ALL,
         figures::ALL,
         lists::ALL,
+        dates::ALL,
+        encodings::ALL,
     ]
 }

@@ -8,12 +8,8 @@ use serde_json::Value;
 
 /// All of them.
 pub(super) static ALL: &[Callable] = &[
-    Callable::filter("lower", &[], 0, |call| {
-        each(call, |text| text.to_lowercase())
-    }),
-    Callable::filter("upper", &[], 0, |call| {
-        each(call, |text| text.to_uppercase())
-    }),
+    Callable::filter("lower", &[], 0, |call| each(call, str::to_lowercase)),
+    Callable::filter("upper", &[], 0, |call| each(call, str::to_uppercase)),
     Callable::filter("trim", &[], 0, |call| {
         each(call, |text| text.trim().to_owned())
     }),
@@ -30,10 +26,10 @@ pub(super) static ALL: &[Callable] = &[
     Callable::filter("replace", &["replace_pairs", "regexp"], 1, replace),
     Callable::filter("split", &["delimiter", "limit"], 1, split),
     Callable::filter("startsWith", &["value"], 1, |call| {
-        check(call, |text, part| text.starts_with(part))
+        Ok(check(call, |text, part| text.starts_with(part)))
     }),
     Callable::filter("endsWith", &["value"], 1, |call| {
-        check(call, |text, part| text.ends_with(part))
+        Ok(check(call, |text, part| text.ends_with(part)))
     }),
     Callable::filter("substringBefore", &["separator"], 1, |call| {
         part(call, |text, at| {
@@ -224,8 +220,8 @@ fn split(call: &Call<'_>) -> Result<Cell, Halt> {
         .into())
 }
 
-fn check(call: &Call<'_>, holds: fn(&str, &str) -> bool) -> Result<Cell, Halt> {
-    Ok(holds(&call.text(0), &call.text(1)).into())
+fn check(call: &Call<'_>, holds: fn(&str, &str) -> bool) -> Cell {
+    holds(&call.text(0), &call.text(1)).into()
 }
 
 fn part(call: &Call<'_>, take: for<'a> fn(&'a str, &str) -> &'a str) -> Result<Cell, Halt> {
