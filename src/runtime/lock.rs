@@ -62,8 +62,8 @@ fn due_ms(lock: &Lock, now_ms: u64) -> Option<u64> {
     });
     let age_ms = now_ms.saturating_sub(lock.changed_ms);
     let pause_ms = age_ms.clamp(limits::LOCK_LOOK_MS, limits::LOCK_LOOK_MAX_MS);
-    let look = (!lock.queue.is_empty()).then_some(now_ms + pause_ms);
-    letters.chain(look).min()
+    let watch_ms = (!lock.queue.is_empty()).then_some(now_ms + pause_ms);
+    letters.chain(watch_ms).min()
 }
 
 /// One atomic step: the cell, and the alarm unless it rings early enough. A lock that is empty leaves nothing.

@@ -37,6 +37,7 @@ mod gateway;
 mod gateway_through;
 mod keys;
 mod listing;
+mod locks;
 mod long_steps;
 mod lost_alarms;
 mod manners;
