@@ -70,9 +70,12 @@ impl Ctx {
         check_step(self, &step)?;
         let run = Rc::clone(&self.run);
         let id = run.identify(&self.branch, &step);
+        // The same in every generation, as a copied journal is.
+        let within = self.within(&format!("%lock/{}", id.derived_key(run.task_id, 0)));
+        // What cannot be let go of is not taken.
+        check_step(&within, UNLOCK)?;
         let taking = Taking {
-            // The same in every generation, as a copied journal is.
-            within: self.within(&format!("%lock/{}", id.derived_key(run.task_id, 0))),
+            within,
             call: LockCall {
                 name: name.to_owned(),
                 task_id: run.task_id.to_string(),

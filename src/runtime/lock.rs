@@ -151,11 +151,16 @@ async fn tell(desk: &Desk, id: TaskId) -> Result<(), Fault> {
     }
     let _over = Over(&desk.paying);
     for _ in 0..MAX_ROUNDS {
-        let Some(kept) = load(desk, id)?.filter(|kept| !kept.lock.letters.is_empty()) else {
+        let Some(kept) = load(desk, id)? else {
             return Ok(());
         };
-        let name = kept.lock.name.as_str();
-        let bringing = kept.lock.letters.iter().map(|letter| async move {
+        let (name, now_ms) = (kept.lock.name.as_str(), desk.edge.now_ms());
+        let due = kept.lock.letters.iter().filter(|l| l.next_ms <= now_ms);
+        let due: Vec<&Letter> = due.collect();
+        if due.is_empty() {
+            return Ok(());
+        }
+        let bringing = due.into_iter().map(|letter| async move {
             let brought = bring(&desk.edge, name, letter).await;
             (letter.clone(), brought)
         });
