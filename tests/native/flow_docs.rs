@@ -5,7 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("docs")
+        .join(name)
 }
 
 fn require(name: &str, wanted: &str) {
@@ -18,7 +20,9 @@ fn require(name: &str, wanted: &str) {
         fs::write(&path, wanted).expect("a file that can be written");
         return;
     }
-    panic!("docs/{name} is not what the code does: ONCEWARD_UPDATE=1 cargo test --test native flow_docs, and read what changed");
+    panic!(
+        "docs/{name} is not what the code does: ONCEWARD_UPDATE=1 cargo test --test native flow_docs, and read what changed"
+    );
 }
 
 #[test]
@@ -29,16 +33,26 @@ fn the_table_of_what_is_supported_is_that_of_the_reader() {
     let (before, rest) = page.split_once(BEGIN).expect("the beginning of the table");
     let (_, after) = rest.split_once(END).expect("the end of the table");
     let table = onceward::flow::support::table();
-    let table = table.split_once("\n\n").expect("a heading").1.replace("\n## ", "\n### ");
+    let table = table
+        .split_once("\n\n")
+        .expect("a heading")
+        .1
+        .replace("\n## ", "\n### ");
     let words = words();
-    require("flows.md", &format!("{before}{BEGIN}{table}{words}{END}{after}"));
+    require(
+        "flows.md",
+        &format!("{before}{BEGIN}{table}{words}{END}{after}"),
+    );
 }
 
 /// What expressions know, and what they refuse.
 fn words() -> String {
     let mut page = String::from("\n### Expressions\n\n| | |\n|---|---|\n");
     for (kind, names) in onceward::flow::expression::supported() {
-        let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.replace('|', "\\|"))).collect();
+        let names: Vec<String> = names
+            .iter()
+            .map(|name| format!("`{}`", name.replace('|', "\\|")))
+            .collect();
         let _ = writeln!(page, "| {kind}s | {} |", names.join(", "));
     }
     page.push_str("\nNot supported in them:\n\n");

@@ -95,7 +95,7 @@ impl Reader<'_> {
         let specs = [COMMON, spec.about.properties];
         let mut fields = self.fields(entries, node.at, path, &whose, &specs);
         let work = (spec.build)(&mut fields, self);
-        Some(Task {
+        let task = Task {
             id: fields.text("id").unwrap_or_default(),
             type_name,
             at: node.at,
@@ -107,7 +107,23 @@ impl Reader<'_> {
             retry: fields.retry("retry"),
             timeout: fields.property("timeout"),
             undo: fields.tasks("undo").pop().map(Box::new),
-        })
+        };
+        if is_flowable(&task.work) {
+            for (name, is_there) in [
+                ("retry", task.retry.is_some()),
+                ("undo", task.undo.is_some()),
+            ] {
+                let at = entries
+                    .iter()
+                    .find(|entry| entry.key == name)
+                    .map(|entry| entry.at);
+                if let Some(at) = at.filter(|_| is_there) {
+                    let detail = "A task that holds others does nothing itself: say this of the tasks in it.";
+                    self.problem(at, &inside(path, name), detail);
+                }
+            }
+        }
+        Some(task)
     }
 
     /// Looks whether the id of a map is there once.

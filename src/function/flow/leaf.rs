@@ -7,7 +7,7 @@ use super::super::retry::Retry;
 use super::super::step::Step;
 use super::execution::Execution;
 use super::input::{Begun, FlowInput, FlowRef};
-use crate::flow::model::{Retry as Tries, RetryKind, Task};
+use crate::flow::model::{Retry as Tries, RetryKind, Task, Work};
 use crate::flow::plan::{
     self, Act, Frame, HttpAct, KvAct, Recorded, State, SubflowAct, duration_ms, is_accepted,
 };
@@ -44,7 +44,11 @@ impl Execution {
             let act = self
                 .rendered(own, frame, |scope| plan::act(&flow, task, scope))
                 .await?;
-            let timeout_ms = self.timeout(own, task, frame).await?;
+            // Of what waits it is one over all of it.
+            let timeout_ms = match &task.work {
+                Work::Sleep { .. } | Work::Subflow(_) => None,
+                _ => self.timeout(own, task, frame).await?,
+            };
             Ok(act.map(|(act, secrets)| (act, secrets, timeout_ms)))
         };
         let (act, secrets, timeout_ms) = match prepared.await {
@@ -92,17 +96,7 @@ impl Doing<'_> {
     async fn carry(self, act: Act) -> Result<Recorded, Failure> {
         let id = self.task.id.clone();
         match act {
-            Act::Note(recorded) => {
-                let recorded = recorded.without(&self.secrets);
-                if self.task.undo.is_none() {
-                    return self.ctx.note(&id, || Ok(recorded)).await;
-                }
-                let step = self.ctx.step(&id, move || {
-                    let recorded = recorded.clone();
-                    async move { Ok(recorded) }
-                });
-                self.finish(step)?.await
-            }
+            Act::Note(recorded) => self.record(recorded.without(&self.secrets)).await,
             Act::Fail(failure) => {
                 let message = plan::mask_text(&failure.message, &self.secrets);
                 self.ctx
@@ -123,13 +117,26 @@ impl Doing<'_> {
             }
             Act::Sleep { ms } => {
                 self.own.sleep("sleep", ms).await?;
-                self.ctx.note(&id, || Ok(Recorded::default())).await
+                self.record(Recorded::default()).await
             }
-            Act::Subflow(subflow) => {
-                let recorded = self.subflow(subflow).await;
-                self.ctx.note(&id, || recorded).await
-            }
+            Act::Subflow(subflow) => match self.subflows(&subflow).await {
+                Ok(recorded) => self.record(recorded.without(&self.secrets)).await,
+                Err(failure) => self.ctx.note(&id, || Err(failure)).await,
+            },
         }
+    }
+
+    /// Records what has come without an effect of its own.
+    async fn record(&self, recorded: Recorded) -> Result<Recorded, Failure> {
+        let id = &self.task.id;
+        if self.task.undo.is_none() {
+            return self.ctx.note(id, || Ok(recorded)).await;
+        }
+        let step = self.ctx.step(id, move || {
+            let recorded = recorded.clone();
+            async move { Ok(recorded) }
+        });
+        self.finish(step)?.await
     }
 
     /// Adds what every step has: retries, time limit, undoing.
@@ -208,6 +215,27 @@ impl Doing<'_> {
             step = step.timeout_ms(ms.max(1));
         }
         Ok(step)
+    }
+
+    /// Another flow, begun anew for each try.
+    async fn subflows(&self, act: &SubflowAct) -> Result<Recorded, Failure> {
+        let retry = self.task.retry.as_ref().map_or(Retry::none(), retry_of);
+        let mut tries = 0;
+        let mut waited_ms = 0;
+        loop {
+            let failure = match self.subflow(act.clone()).await {
+                Ok(recorded) => return Ok(recorded),
+                Err(failure) => failure,
+            };
+            tries += 1;
+            // Drawn from the task, so that a run that starts again pauses as long.
+            let random = u32::try_from(self.own.random() % 1_001).unwrap_or_default();
+            let Some(pause_ms) = retry.next_delay_ms(tries, waited_ms, None, random) else {
+                return Err(failure);
+            };
+            waited_ms += pause_ms;
+            self.own.sleep("%pause", pause_ms).await?;
+        }
     }
 
     /// Another flow: which revision it is, is recorded first.
