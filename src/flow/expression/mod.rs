@@ -13,6 +13,8 @@ mod engine;
 mod figures;
 mod functions;
 mod halt;
+mod jq;
+mod jq_natives;
 mod lex;
 mod lists;
 mod nearest;
@@ -32,6 +34,8 @@ mod texts;
 mod dates_tests;
 #[cfg(test)]
 mod expression_tests;
+#[cfg(test)]
+mod jq_tests;
 
 pub use catalog::{supported, unsupported};
 pub use cell::truthy;
@@ -291,7 +295,7 @@ impl Outside for Fixed {
 }
 
 /// All that can be called.
-fn tables() -> [&'static [catalog::Callable]; 7] {
+fn tables() -> [&'static [catalog::Callable]; 8] {
     [
         operators::ALL,
         functions::ALL,
@@ -300,5 +304,6 @@ fn tables() -> [&'static [catalog::Callable]; 7] {
         lists::ALL,
         dates::ALL,
         encodings::ALL,
+        jq::ALL,
     ]
 }

@@ -180,13 +180,10 @@ fn replace(call: &Call<'_>) -> Result<Cell, Halt> {
             .saturating_mul(by.len())
             .saturating_add(text.len());
         if patterns {
-            call.charge(text.len().saturating_mul(wanted.len()))?;
-            let pattern = super::pattern::compile(call, wanted)?;
-            call.charge(
-                (text.len() + 1)
-                    .saturating_mul(by.len() + 1)
-                    .min(most.saturating_mul(wanted.len())),
-            )?;
+            let pattern = super::pattern::compile(call, wanted, &text)?;
+            // Behind each character, at the most, and a group can stand for the whole text.
+            let by_most = by.len() + by.matches('$').count() * text.len();
+            call.charge((text.len() + 1).saturating_mul(by_most + 1))?;
             text = pattern.replace_all(&text, &*by).into_owned();
         } else {
             call.charge(most)?;
