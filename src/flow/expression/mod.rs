@@ -35,6 +35,10 @@ mod dates_tests;
 #[cfg(test)]
 mod expression_tests;
 #[cfg(test)]
+mod filters_tests;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod jq_tests;
 
 pub use catalog::{supported, unsupported};
