@@ -290,3 +290,57 @@ pub const EVENTS_ROWS: u32 = 400;
 pub const MAX_TOKEN_HASHES: usize = 4;
 /// How long an operator's action waits for its row of the audit.
 pub const AUDIT_WAIT_MS: u64 = 1_000;
+
+/// Values of one loop of a flow: each turn has records of its own.
+pub const MAX_FLOW_VALUES: usize = 1_000;
+/// Longest key of the key-value store, and longest namespace.
+pub const MAX_KV_KEY_CHARS: usize = 255;
+/// Largest value of the key-value store, as JSON: each is read and written as a whole.
+pub const MAX_KV_VALUE_BYTES: usize = 128 << 10;
+/// Largest value that D1 gets to see; of a larger one it has the rest of the row.
+pub const MAX_KV_MIRRORED_BYTES: usize = 32 << 10;
+/// Longest time that a value is set for, other than for good: ten years.
+pub const MAX_KV_TTL_MS: u64 = 3_650 * 24 * 3_600_000;
+/// How long the object of a key that is gone knows its last version: whoever has read it and sets it by its
+/// version may do so late.
+pub const KV_TRACE_MS: u64 = 7 * 24 * 3_600_000;
+/// Keys that are listed at once.
+pub const MAX_KV_KEYS: u32 = 1_000;
+/// Rows of keys that are gone which the cleaner deletes in one statement.
+pub const CLEAN_KEYS: u32 = 1_000;
+/// First look at the holders of a lock that somebody waits for; then after twice the time, …
+pub const LOCK_LOOK_MS: u64 = 2_000;
+/// … up to this.
+pub const LOCK_LOOK_MAX_MS: u64 = 30_000;
+/// A task that waits for a lock asks again after this, should its letter not come.
+pub const LOCK_ASK_MS: u64 = 900_000;
+/// Most tasks that can wait for one lock: they are part of its row.
+pub const MAX_LOCK_QUEUE: u32 = 5_000;
+/// Largest file of a flow: people write them, and each expression of it is compiled.
+pub const MAX_FLOW_BYTES: usize = 64 << 10;
+/// Values of one flow, after its anchors and defaults are put in.
+pub const MAX_FLOW_NODES: usize = 20_000;
+/// Bytes of text of one flow, after its anchors are put in.
+pub const MAX_FLOW_TEXT_BYTES: usize = 256 << 10;
+/// Levels of maps and lists in a flow.
+pub const MAX_FLOW_DEPTH: usize = 64;
+/// Problems of one flow that are told; there may be more.
+pub const MAX_DIAGNOSTICS: usize = 100;
+/// Largest text with expressions.
+pub const MAX_EXPRESSION_BYTES: usize = 64 << 10;
+/// Deepest nesting of one expression.
+pub const MAX_EXPRESSION_DEPTH: usize = 32;
+/// Deepest nesting of tags in a text.
+pub const MAX_TAG_DEPTH: usize = 12;
+/// What one rendering may do: the engine's instructions, with one more for each 64 bytes that are made or read.
+pub const EXPRESSION_FUEL: u64 = 200_000;
+/// Largest result of a rendering.
+pub const MAX_EXPRESSION_RESULT_BYTES: usize = 256 << 10;
+/// Secrets, keys and texts to render that one rendering may ask for.
+pub const MAX_EXPRESSION_ASKS: usize = 64;
+/// `render` within `render`.
+pub const MAX_RENDER_DEPTH: usize = 4;
+/// Items of a range.
+pub const MAX_RANGE_ITEMS: usize = 10_000;
+/// Most of a text that a message quotes.
+pub const MAX_EXPRESSION_MESSAGE_BYTES: usize = 200;

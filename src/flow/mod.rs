@@ -3,6 +3,12 @@
 
 pub mod diagnostic;
 pub mod expression;
+pub mod formats;
 pub mod kv;
 pub mod lock;
 pub mod model;
+pub mod plan;
+pub mod read;
+pub mod schema;
+pub mod support;
+pub mod yaml;

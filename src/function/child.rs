@@ -91,6 +91,8 @@ pub struct ChildStep {
     function: String,
     key: Option<String>,
     input: Result<String, Failure>,
+    /// In place of JSON.
+    whole: Option<Input>,
     waits: bool,
 }
 
@@ -98,6 +100,12 @@ impl ChildStep {
     /// Names the step; without this it has the name of the function.
     pub fn named(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
+        self
+    }
+
+    /// Takes a whole input, with its fields.
+    pub(super) fn with_input(mut self, input: Input) -> Self {
+        self.whole = Some(input);
         self
     }
 
@@ -118,6 +126,7 @@ impl Ctx {
             function: function.to_owned(),
             key: key.map(str::to_owned),
             input: to_json(input),
+            whole: None,
             waits: true,
         }
     }
@@ -146,9 +155,12 @@ impl IntoFuture for ChildStep {
             let chosen = self.key.is_some();
             let key = self.key.unwrap_or_else(|| own.to_string());
             let key = TaskKey::new(TaskKind::Function, &self.function, &claimed.tenant, &key);
-            let input = Input {
-                headers: std::iter::once(("content-type", "application/json")).collect(),
-                body: self.input?.into_bytes(),
+            let input = match self.whole {
+                Some(whole) => whole,
+                None => Input {
+                    headers: std::iter::once(("content-type", "application/json")).collect(),
+                    body: self.input?.into_bytes(),
+                },
             };
             // A key of the author's may be another's as well: then it must be for the same input.
             let target = format!("/v1/functions/{}", self.function);

@@ -182,17 +182,19 @@ pub struct StepScope {
     task_id: TaskId,
     id: StepId,
     is_last: bool,
+    try_number: u32,
     host: Rc<dyn Host>,
     run: Rc<Run>,
 }
 
 impl StepScope {
-    pub(super) fn new(run: &Rc<Run>, id: &StepId, is_last: bool) -> Self {
+    pub(super) fn new(run: &Rc<Run>, id: &StepId, try_number: u32, is_last: bool) -> Self {
         Self {
             key: id.derived_key(run.task_id, run.claimed.key_generation),
             task_id: run.task_id,
             id: id.clone(),
             is_last,
+            try_number,
             host: Rc::clone(&run.host),
             run: Rc::clone(run),
         }
@@ -252,6 +254,36 @@ impl StepScope {
         self.is_last
     }
 
+    /// Which try of the step this is: 1, 2, …
+    ///
+    /// ```
+    /// use onceward::function::{Ctx, Failure, Function, Retry, StepScope};
+    /// use onceward::testing::Bench;
+    /// async fn third(ctx: Ctx, _: ()) -> Result<u32, Failure> {
+    ///     let work = |scope: StepScope| async move {
+    ///         if scope.try_number() < 3 { Err(Failure::retryable("no", "not yet")) } else { Ok(scope.try_number()) }
+    ///     };
+    ///     ctx.step_scoped("try", work).retry(Retry::exponential(5)).await
+    /// }
+    /// let mut bench = Bench::new(Function::new("third", third));
+    /// bench.deliver("k", onceward::types::Input { body: b"null".to_vec(), ..Default::default() }).unwrap();
+    /// bench.run_until_idle();
+    /// assert_eq!(bench.answer("k").unwrap().body, b"3");
+    /// ```
+    pub fn try_number(&self) -> u32 {
+        self.try_number
+    }
+
+    pub(super) async fn flow_current(
+        &self,
+        namespace: &str,
+        id: &str,
+    ) -> Result<super::flow::FlowRef, Failure> {
+        self.host
+            .flow_current(namespace.to_owned(), id.to_owned())
+            .await
+    }
+
     /// A secret of the deployment, by its name; `None` if it is not set. The API token is no secret of
     /// functions. What comes of it must not be part of an outcome or a failure: those are kept and shown.
     ///
@@ -298,6 +330,10 @@ impl StepScope {
 
     pub(super) fn host(&self) -> &Rc<dyn Host> {
         &self.host
+    }
+
+    pub(super) fn count_message(&self) {
+        self.run.subrequests.set(self.run.subrequests.get() + 1);
     }
 
     pub(super) fn count_request(&self) {

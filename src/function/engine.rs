@@ -134,7 +134,7 @@ impl Engine {
     /// For a try that comes after so many.
     fn scope(&self, tries: u32) -> StepScope {
         let is_last = tries + 1 >= self.retry.max_attempts;
-        StepScope::new(&self.run, &self.id, is_last)
+        StepScope::new(&self.run, &self.id, tries + 1, is_last)
     }
 
     /// Asks the other side whether the step happened.
@@ -231,28 +231,8 @@ impl Engine {
     }
 
     fn check_size(&self, text: &str) -> Result<(), Failure> {
-        let (id, got, most) = (&self.id, text.len(), self.most_bytes);
-        if got > most {
-            let message =
-                format!("the outcome of step {id} has {got} bytes; an outcome can have {most}");
-            return Err(Failure::terminal("outcome_too_large", message));
-        }
         let undo = self.undo.as_ref().map_or("", |undo| undo.input.as_str());
-        let (got_row, most_row) = (kept_bytes(text) + kept_bytes(undo), MAX_KEPT_BYTES);
-        if got_row > most_row {
-            let message = format!(
-                "the outcome of step {id} takes {got_row} bytes on record, with its quotes and line breaks escaped; a record can have {most_row}"
-            );
-            return Err(Failure::terminal("outcome_too_large", message));
-        }
-        if !self.run.has_room(got) {
-            let most = limits::MAX_STATE_BYTES;
-            let message = format!(
-                "with the {got} bytes of step {id} the outcomes of this task have more than {most}; keep progress with `save`, or start over with `continue_as`"
-            );
-            return Err(Failure::terminal("state_too_large", message));
-        }
-        Ok(())
+        check_size(&self.run, &self.id, text, undo, self.most_bytes)
     }
 
     fn settle(&self, outcome: Outcome, tries: u32) -> Outcome {
@@ -291,6 +271,37 @@ pub(super) const MAX_KEPT_BYTES: usize = limits::MAX_ROW_BYTES - (8 << 10);
 pub(super) fn kept_bytes(text: &str) -> usize {
     let escaped = text.bytes().filter(|b| matches!(b, b'"' | b'\\')).count();
     text.len() + escaped
+}
+
+/// Whether an outcome can be recorded, beside what is on record already.
+pub(super) fn check_size(
+    run: &Run,
+    id: &StepId,
+    text: &str,
+    undo: &str,
+    most: usize,
+) -> Result<(), Failure> {
+    let got = text.len();
+    if got > most {
+        let message =
+            format!("the outcome of step {id} has {got} bytes; an outcome can have {most}");
+        return Err(Failure::terminal("outcome_too_large", message));
+    }
+    let (got_row, most_row) = (kept_bytes(text) + kept_bytes(undo), MAX_KEPT_BYTES);
+    if got_row > most_row {
+        let message = format!(
+            "the outcome of step {id} takes {got_row} bytes on record, with its quotes and line breaks escaped; a record can have {most_row}"
+        );
+        return Err(Failure::terminal("outcome_too_large", message));
+    }
+    if !run.has_room(got) {
+        let most = limits::MAX_STATE_BYTES;
+        let message = format!(
+            "with the {got} bytes of step {id} the outcomes of this task have more than {most}; keep progress with `save`, or start over with `continue_as`"
+        );
+        return Err(Failure::terminal("state_too_large", message));
+    }
+    Ok(())
 }
 
 /// An intent whose work has not begun: dropped, it is taken back.

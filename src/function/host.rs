@@ -2,6 +2,9 @@
 //! platform, tests on a virtual clock.
 
 use super::bulk::BulkPage;
+use super::flow::FlowRef;
+use crate::flow::kv::{KvCall, KvReply};
+use crate::flow::lock::{LockCall, LockReply};
 use crate::protocol::{Finish, Outcome, Parent, Record, Reply, Suspend};
 use crate::types::{About, Answer, Failure, Headers, Input, TaskId, TaskKey, Token};
 use futures::future::LocalBoxFuture;
@@ -133,6 +136,26 @@ pub trait Host {
     fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool>;
     /// Remembers that an endpoint of notifications wants no more.
     fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()>;
+    /// The text of a flow by its digest. Retryable while it cannot be had.
+    fn flow_text(&self, digest: String) -> LocalBoxFuture<'static, Result<String, Failure>>;
+    /// The revision of a flow that a new task of it runs. Terminal (`flow_not_found`, `flow_disabled`) if there is
+    /// none, retryable while that cannot be told.
+    fn flow_current(
+        &self,
+        namespace: String,
+        id: String,
+    ) -> LocalBoxFuture<'static, Result<FlowRef, Failure>>;
+    /// Reads or changes a key of the key-value store.
+    fn kv(&self, call: KvCall) -> LocalBoxFuture<'static, Result<KvReply, CallError>>;
+    /// Keys of a namespace that begin with this, in order, [`crate::limits::MAX_KV_KEYS`] at most: as D1
+    /// knows them, some moments late.
+    fn kv_keys(
+        &self,
+        namespace: &str,
+        prefix: &str,
+    ) -> LocalBoxFuture<'static, Result<Vec<String>, CallError>>;
+    /// Takes a lock, or lets it go.
+    fn lock(&self, call: LockCall) -> LocalBoxFuture<'static, Result<LockReply, CallError>>;
     /// A secret of the deployment; never the API token.
     fn secret(&self, name: &str) -> Option<String>;
     /// Makes a function's answer fit to be stored, or says why it cannot be.

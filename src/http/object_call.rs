@@ -4,6 +4,8 @@
 //! named; unknown ones are ignored and missing ones have defaults, since an old object meets new
 //! Workers for up to five minutes of a deploy, and the other way round.
 
+use crate::flow::kv::{KvCall, KvReply};
+use crate::flow::lock::{LockCall, LockReply};
 use crate::protocol::{
     Begin, Claim, Claimed, Cursor, Event, Finish, Plan, Record, Retry, Signal, Standing,
     StepRecord, Suspend, Verdict,
@@ -108,6 +110,10 @@ pub enum Ask {
         #[serde(default)]
         window_ms: u64,
     },
+    /// Read or change a key of the key-value store: the object is the key's.
+    Kv(Box<KvCall>),
+    /// Take a lock or let it go: the object is the lock's.
+    Lock(Box<LockCall>),
 }
 
 impl Ask {
@@ -132,6 +138,8 @@ impl Ask {
             Self::Poke => "poke",
             Self::FlushAgain => "flush_again",
             Self::Owner { .. } => "owner",
+            Self::Kv(_) => "kv",
+            Self::Lock(_) => "lock",
         }
     }
 
@@ -161,6 +169,8 @@ impl Ask {
             | Self::Journal { .. }
             | Self::Input
             | Self::Owner { .. }
+            | Self::Kv(_)
+            | Self::Lock(_)
             | Self::FlushAgain => {
                 return None;
             }
@@ -192,6 +202,8 @@ impl Call {
             | Ask::Input
             | Ask::Delete
             | Ask::Owner { .. }
+            | Ask::Kv(_)
+            | Ask::Lock(_)
             | Ask::FlushAgain
             | Ask::Poke => Vec::new(),
         };
@@ -245,6 +257,8 @@ impl Call {
             | Ask::Input
             | Ask::Delete
             | Ask::Owner { .. }
+            | Ask::Kv(_)
+            | Ask::Lock(_)
             | Ask::FlushAgain
             | Ask::Poke => {}
         }
@@ -356,42 +370,22 @@ pub enum Told {
         /// That key.
         key: String,
     },
+    /// What came of the call of a key.
+    Kv {
+        /// The answer.
+        reply: KvReply,
+    },
+    /// What came of the call of a lock.
+    Lock {
+        /// The answer.
+        reply: LockReply,
+    },
     /// No such task.
     NotFound,
     /// Carried out.
     Done,
     /// The object cannot do it now; nothing was changed.
     Unavailable(String),
-}
-
-impl Told {
-    /// Its name, for logs: what it holds does not belong there.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Claimed { .. } => "claimed",
-            Self::Stands(_) => "stands",
-            Self::Stale(_) => "stale",
-            Self::InProgress(_) => "in_progress",
-            Self::KeyReused => "key_reused",
-            Self::Expired => "expired",
-            Self::KeyCollision => "key_collision",
-            Self::Refused => "refused",
-            Self::Recorded { .. } => "recorded",
-            Self::Suspended { .. } => "suspended",
-            Self::Journal { .. } => "journal",
-            Self::GoOn { .. } => "go_on",
-            Self::Signalled { .. } => "signalled",
-            Self::MailboxFull => "mailbox_full",
-            Self::Ended(_) => "ended",
-            Self::Planned(_) => "planned",
-            Self::NoSuchStep => "no_such_step",
-            Self::Input { .. } => "input",
-            Self::Owner { .. } => "owner",
-            Self::NotFound => "not_found",
-            Self::Done => "done",
-            Self::Unavailable(_) => "unavailable",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,38 @@ use super::object_call::Told;
 use crate::protocol::{Lost, Version};
 use serde::{Deserialize, Serialize};
 
+impl Told {
+    /// Its name, for logs: what it holds does not belong there.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Claimed { .. } => "claimed",
+            Self::Stands(_) => "stands",
+            Self::Stale(_) => "stale",
+            Self::InProgress(_) => "in_progress",
+            Self::KeyReused => "key_reused",
+            Self::Expired => "expired",
+            Self::KeyCollision => "key_collision",
+            Self::Refused => "refused",
+            Self::Recorded { .. } => "recorded",
+            Self::Suspended { .. } => "suspended",
+            Self::Journal { .. } => "journal",
+            Self::GoOn { .. } => "go_on",
+            Self::Signalled { .. } => "signalled",
+            Self::MailboxFull => "mailbox_full",
+            Self::Ended(_) => "ended",
+            Self::Planned(_) => "planned",
+            Self::NoSuchStep => "no_such_step",
+            Self::Input { .. } => "input",
+            Self::Owner { .. } => "owner",
+            Self::Kv { .. } => "kv",
+            Self::Lock { .. } => "lock",
+            Self::NotFound => "not_found",
+            Self::Done => "done",
+            Self::Unavailable(_) => "unavailable",
+        }
+    }
+}
+
 /// What an object found that was asked to look at itself. It goes with `Done` as bytes, which older Workers
 /// don't look at and older objects don't send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -130,7 +130,7 @@ enum After {
 
 fn after(task: &Task, failure: &Failure) -> After {
     let retryable = failure.kind == FailureKind::Retryable;
-    if retryable && task.attempts < task.max_attempts() {
+    if retryable && !failure.gives_up && task.attempts < task.max_attempts() {
         After::BackOff
     } else if retryable && steer::may_revive(task) {
         After::Resumable

@@ -69,6 +69,23 @@ pub(super) fn is_child_signal(name: &str) -> bool {
     name.starts_with(CHILD)
 }
 
+/// Name of the signal that tells a step that it holds a lock now, by the step's derived key.
+///
+/// ```
+/// use onceward::protocol::lock_signal;
+/// assert!(lock_signal("6f6e6365").starts_with('%'));
+/// ```
+pub fn lock_signal(mark: &str) -> String {
+    format!("{LOCK}{mark}")
+}
+
+const LOCK: &str = "%lock/";
+
+/// True if this is the name of a signal that tells of a lock.
+pub(super) fn is_lock_signal(name: &str) -> bool {
+    name.starts_with(LOCK)
+}
+
 /// The signal that a wait is ended by, if it is one.
 pub fn signal_of(wait: &Wait) -> Option<String> {
     match &wait.what {

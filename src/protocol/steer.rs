@@ -5,7 +5,7 @@ use super::ending::{self, EndsAs};
 use super::event::Moment;
 use super::journal::{Kind, Outcome, StepRecord};
 use super::lease;
-use super::mailbox::is_child_signal;
+use super::mailbox::{is_child_signal, is_lock_signal};
 use super::reopen::opened;
 use super::summary::Standing;
 use super::task::{State, Task};
@@ -222,8 +222,10 @@ pub(super) fn renew(task: &mut Task, same_keys: bool, moment: &Moment) {
     // What the last holder of the old generation did is no part of the new one.
     task.lease = None;
     task.children.clear();
-    // Ends of children of the generation that is over: the same step may have another child now.
-    task.unread.retain(|unread| !is_child_signal(&unread.name));
+    // Ends of children of the generation that is over: the same step may have another child now. What it held
+    // is over as well.
+    let passed_on = |name: &str| !is_child_signal(name) && !is_lock_signal(name);
+    task.unread.retain(|unread| passed_on(&unread.name));
     task.undone = None;
     task.ending = None;
     task.cancel = None;

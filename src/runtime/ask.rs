@@ -2,6 +2,7 @@
 
 use super::ports::{Broken, Edge};
 use super::within;
+use crate::function::CallError;
 use crate::http::object_call::{Ask, Call, Reply, Told};
 
 /// Why there is no reply.
@@ -11,6 +12,15 @@ pub(super) enum NoReply {
     Overloaded,
     /// Nothing came back in time.
     Unreachable(String),
+}
+
+impl From<NoReply> for CallError {
+    fn from(error: NoReply) -> Self {
+        match error {
+            NoReply::Overloaded => Self::Unreachable("the object is overloaded".into()),
+            NoReply::Unreachable(why) => Self::Unreachable(why),
+        }
+    }
 }
 
 /// First wait before a re-send; doubled up to a second.
@@ -60,6 +70,8 @@ fn is_slices(ask: &Ask) -> bool {
         | Ask::Input
         | Ask::Delete
         | Ask::Owner { .. }
+        | Ask::Kv(_)
+        | Ask::Lock(_)
         | Ask::FlushAgain
         | Ask::Poke => false,
     }

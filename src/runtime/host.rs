@@ -4,10 +4,15 @@ use super::Functions;
 use super::ask::{self, NoReply};
 use super::bulk;
 use super::children;
+use super::kv;
+use super::lock;
 use super::notices;
 use super::ports::Edge;
 use super::serve::TOKEN;
+use crate::flow::kv::{KvCall, KvReply};
+use crate::flow::lock::{LockCall, LockReply};
 use crate::function::bulk::BulkPage;
+use crate::function::flow::FlowRef;
 use crate::function::{
     CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse,
 };
@@ -15,6 +20,7 @@ use crate::http::bulk::Report;
 use crate::http::headers;
 use crate::http::object_call::{Ask, Call, Reply as ObjectReply, Told};
 use crate::http::seal;
+use crate::limits;
 use crate::protocol::{Finish, Record, Reply, Suspend};
 use crate::types::{Answer, Failure, TaskId, Token};
 use futures::future::LocalBoxFuture;
@@ -86,6 +92,8 @@ fn understood(reply: ObjectReply) -> Result<Reply, CallError> {
         | Told::NoSuchStep
         | Told::Input { .. }
         | Told::Owner { .. }
+        | Told::Kv { .. }
+        | Told::Lock { .. }
         | Told::Done => Err(CallError::Unreachable(
             "an answer to another question".into(),
         )),
@@ -176,6 +184,49 @@ impl Host for EdgeHost {
 
     fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()> {
         Box::pin(notices::disable(self.edge.clone(), endpoint.to_owned()))
+    }
+
+    fn kv(&self, call: KvCall) -> LocalBoxFuture<'static, Result<KvReply, CallError>> {
+        let (edge, until_ms) = (
+            self.edge.clone(),
+            children::until_ms(&self.edge, self.until_ms),
+        );
+        Box::pin(async move { kv::ask(&edge, call, until_ms).await })
+    }
+
+    fn kv_keys(
+        &self,
+        namespace: &str,
+        prefix: &str,
+    ) -> LocalBoxFuture<'static, Result<Vec<String>, CallError>> {
+        let (edge, namespace, prefix) =
+            (self.edge.clone(), namespace.to_owned(), prefix.to_owned());
+        Box::pin(async move {
+            let keys = kv::keys(&edge, &namespace, &prefix, limits::MAX_KV_KEYS).await;
+            keys.map_err(CallError::Unreachable)
+        })
+    }
+
+    fn lock(&self, call: LockCall) -> LocalBoxFuture<'static, Result<LockReply, CallError>> {
+        let (edge, until_ms) = (
+            self.edge.clone(),
+            children::until_ms(&self.edge, self.until_ms),
+        );
+        Box::pin(async move { lock::ask(&edge, call, until_ms).await })
+    }
+
+    fn flow_text(&self, digest: String) -> LocalBoxFuture<'static, Result<String, Failure>> {
+        let failure = Failure::retryable("flow_unreachable", format!("no text {digest}"));
+        Box::pin(std::future::ready(Err(failure)))
+    }
+
+    fn flow_current(
+        &self,
+        namespace: String,
+        id: String,
+    ) -> LocalBoxFuture<'static, Result<FlowRef, Failure>> {
+        let failure = Failure::retryable("flow_unreachable", format!("no flow {namespace}/{id}"));
+        Box::pin(std::future::ready(Err(failure)))
     }
 
     fn secret(&self, name: &str) -> Option<String> {

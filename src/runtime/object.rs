@@ -5,6 +5,8 @@ use super::debts;
 use super::desk::Desk;
 use super::flush;
 use super::go_on::{self, Continue};
+use super::kv;
+use super::lock;
 use super::owner;
 use super::ports::{Edge, Level, ObjectStorage};
 use super::within;
@@ -77,7 +79,10 @@ impl Object {
     }
 
     async fn ring(&self, id: TaskId) -> Result<(), Fault> {
-        if owner::ring(&self.desk, id).await? {
+        if owner::ring(&self.desk, id).await?
+            || kv::ring(&self.desk, id).await?
+            || lock::ring(&self.desk, id).await?
+        {
             return Ok(());
         }
         let committed = self.step(id, Event::AlarmFired).await?;
@@ -268,6 +273,8 @@ impl Object {
             Ask::Owner { key, window_ms } => {
                 return owner::of(&self.desk, id, key, window_ms).await;
             }
+            Ask::Kv(call) => return kv::answer(&self.desk, id, &call).await,
+            Ask::Lock(call) => return lock::answer(&self.desk, id, &call).await,
             Ask::Poke => return self.poked(id).await,
             Ask::FlushAgain => return Ok(flush::again(&self.desk, id).await),
             ask => ask.into_event(),

@@ -49,6 +49,10 @@ pub struct Failure {
     /// More for programs: JSON text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
+    /// True if no further attempt is to follow by itself: what can be tried again is, by the next delivery or an
+    /// operator.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gives_up: bool,
 }
 
 impl Failure {
@@ -78,6 +82,18 @@ impl Failure {
     #[must_use]
     pub fn with_unknown_effect(mut self) -> Self {
         self.unknown = true;
+        self
+    }
+
+    /// Says that no further attempt is to follow by itself.
+    ///
+    /// ```
+    /// use onceward::types::Failure;
+    /// assert!(Failure::retryable("status", "the target answered 503").giving_up().gives_up);
+    /// ```
+    #[must_use]
+    pub fn giving_up(mut self) -> Self {
+        self.gives_up = true;
         self
     }
 
@@ -127,6 +143,7 @@ impl Failure {
             unknown: false,
             retry_after_ms: None,
             details: None,
+            gives_up: false,
         }
     }
 }

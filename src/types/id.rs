@@ -86,6 +86,29 @@ impl TaskKey {
     }
 }
 
+impl TaskId {
+    /// The id of the object of a key of the key-value store. No task has it: none has a kind of this name.
+    ///
+    /// ```
+    /// use onceward::types::TaskId;
+    /// assert_eq!(TaskId::of_key("shop", "order-1"), TaskId::of_key("shop", "order-1"));
+    /// assert_ne!(TaskId::of_key("shop.order", "1"), TaskId::of_key("shop", "order.1"));
+    /// ```
+    pub fn of_key(namespace: &str, key: &str) -> Self {
+        Self(derive(&["kv_key", namespace, key]))
+    }
+
+    /// The id of the object of a lock.
+    ///
+    /// ```
+    /// use onceward::types::TaskId;
+    /// assert_ne!(TaskId::of_lock("till"), TaskId::of_lock("safe"));
+    /// ```
+    pub fn of_lock(name: &str) -> Self {
+        Self(derive(&["lock", name]))
+    }
+}
+
 /// UUIDv5 over length-prefixed parts.
 fn derive(parts: &[&str]) -> Uuid {
     let mut bytes = Vec::with_capacity(parts.iter().map(|p| p.len() + 8).sum());

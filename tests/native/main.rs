@@ -14,6 +14,7 @@ mod cron;
 mod driver;
 mod driver_faults;
 mod driver_functions;
+mod flow_run;
 #[cfg(feature = "lab")]
 mod fuzz_corpus;
 mod gateway;
@@ -43,6 +44,7 @@ mod list;
 mod list_events;
 mod list_plans;
 mod list_world;
+mod locks;
 mod notify;
 mod openapi;
 mod payment;

@@ -20,6 +20,10 @@ pub enum Action {
     Begin,
     /// Looks at another task.
     Look,
+    /// Reads or changes a key, or lists keys.
+    Kv,
+    /// Takes a lock, or lets it go.
+    Lock,
     /// The object tells another task what it is owed: a parent of the end, a child of a cancellation.
     /// A crash is one of this object.
     Debt,
@@ -114,6 +118,14 @@ impl Reaction {
                 headers,
                 body: body.to_vec(),
             }),
+        }
+    }
+
+    /// A whole response.
+    pub fn of(response: OutResponse) -> Self {
+        Self {
+            after_ms: 0,
+            result: Ok(response),
         }
     }
 

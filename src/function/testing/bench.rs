@@ -4,6 +4,7 @@ use super::action::{Action, Fault, Point, Reaction, Sent};
 use super::address::Address;
 use super::debts;
 use super::host::TestHost;
+use super::shared;
 use super::world::{Start, World};
 use crate::function::{Function, InputProblem, Slice, SliceEnd, run_slice};
 use crate::http::bulk::Report;
@@ -291,6 +292,13 @@ fn begin(world: &Rc<World>, start: Start) -> Running {
                 None
             }));
         }
+        Start::Letter(name, letter) => {
+            let brought = shared::bring(Rc::clone(world), name, letter);
+            return Running::errand(Box::pin(async move {
+                brought.await;
+                None
+            }));
+        }
         Start::Claimed(id, _) | Start::Ticket(id, _) => id,
     };
     let host = TestHost::new(world, id);
@@ -317,7 +325,7 @@ async fn slice(world: Rc<World>, host: TestHost, start: Start) -> Option<SliceEn
                 Ok(_) | Err(_) => return None,
             }
         }
-        Start::Debt(..) => return None,
+        Start::Debt(..) | Start::Letter(..) => return None,
     };
     let function = world.function(&claimed.function);
     let function = function.expect("a function of the bench");

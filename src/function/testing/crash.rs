@@ -47,6 +47,7 @@ pub struct Crashes {
     others: Vec<Function>,
     outside: Rc<dyn Fn(&Sent) -> Reaction>,
     script: Rc<dyn Fn(&mut Bench)>,
+    prepare: Rc<dyn Fn(Bench) -> Bench>,
     busy: bool,
 }
 
@@ -58,6 +59,7 @@ impl Crashes {
             others: Vec::new(),
             outside: Rc::new(|_| Reaction::status(200)),
             script: Rc::new(|_| {}),
+            prepare: Rc::new(|bench| bench),
             busy: false,
         }
     }
@@ -89,10 +91,16 @@ impl Crashes {
         self
     }
 
+    /// Sets what each bench has before anything runs.
+    pub(super) fn prepared(mut self, prepare: impl Fn(Bench) -> Bench + 'static) -> Self {
+        self.prepare = Rc::new(prepare);
+        self
+    }
+
     fn bench(&self) -> Bench {
         let outside = Rc::clone(&self.outside);
         let bench = Bench::new(self.function.clone()).outside(move |sent| outside(sent));
-        self.others.iter().cloned().fold(bench, Bench::with)
+        (self.prepare)(self.others.iter().cloned().fold(bench, Bench::with))
     }
 
     /// Tries it all. A run that fails prints what it did, with the place of the fault.
@@ -231,6 +239,8 @@ fn faults(action: Action, busy: bool) -> Vec<Fault> {
         | Action::Finish
         | Action::Begin
         | Action::Look
+        | Action::Kv
+        | Action::Lock
         | Action::Debt => vec![
             Fault::CrashBefore,
             Fault::CrashAfter,

@@ -2,7 +2,10 @@
 
 use super::action::{Action, Fault, Reaction};
 use super::world::World;
+use crate::flow::kv::{KvCall, KvReply};
+use crate::flow::lock::{LockCall, LockReply};
 use crate::function::bulk::BulkPage;
+use crate::function::flow::FlowRef;
 use crate::function::{
     CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse, outcome_of,
 };
@@ -237,6 +240,52 @@ impl Host for TestHost {
     fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()> {
         self.world.disabled.borrow_mut().insert(endpoint.to_owned());
         Box::pin(std::future::ready(()))
+    }
+
+    fn flow_text(&self, digest: String) -> LocalBoxFuture<'static, Result<String, Failure>> {
+        let text = self.world.flow_texts.borrow().get(&digest).cloned();
+        let missing = move || Failure::terminal("flow_not_found", format!("no text {digest}"));
+        Box::pin(std::future::ready(text.ok_or_else(missing)))
+    }
+
+    fn flow_current(
+        &self,
+        namespace: String,
+        id: String,
+    ) -> LocalBoxFuture<'static, Result<FlowRef, Failure>> {
+        let message = format!("there is no flow {namespace}/{id}");
+        let found = self.world.flows.borrow().get(&(namespace, id)).cloned();
+        let found = found.ok_or_else(|| Failure::terminal("flow_not_found", message));
+        Box::pin(std::future::ready(found))
+    }
+
+    fn kv(&self, call: KvCall) -> LocalBoxFuture<'static, Result<KvReply, CallError>> {
+        let host = self.clone();
+        Box::pin(async move {
+            let ask = |world: &World| world.kv(&call);
+            Ok(host.at_object(Action::Kv, ask).await)
+        })
+    }
+
+    fn kv_keys(
+        &self,
+        namespace: &str,
+        prefix: &str,
+    ) -> LocalBoxFuture<'static, Result<Vec<String>, CallError>> {
+        let host = self.clone();
+        let (namespace, prefix) = (namespace.to_owned(), prefix.to_owned());
+        Box::pin(async move {
+            let list = |world: &World| world.kv_keys(&namespace, &prefix);
+            Ok(host.at_object(Action::Kv, list).await)
+        })
+    }
+
+    fn lock(&self, call: LockCall) -> LocalBoxFuture<'static, Result<LockReply, CallError>> {
+        let host = self.clone();
+        Box::pin(async move {
+            let ask = |world: &World| world.lock(&call);
+            Ok(host.at_object(Action::Lock, ask).await)
+        })
     }
 
     fn secret(&self, name: &str) -> Option<String> {

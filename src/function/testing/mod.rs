@@ -35,12 +35,15 @@ mod clock;
 mod course;
 mod crash;
 mod debts;
+mod flow;
 mod host;
 mod object;
 mod outside;
+mod shared;
 mod world;
 
 pub use action::{Action, Reaction, Sent};
 pub use address::Address;
 pub use bench::Bench;
 pub use crash::{CRASH_KEY, Crashes, Tried, crash_everywhere, crash_everywhere_with};
+pub use flow::{FlowBench, FlowDelivery};

@@ -3,7 +3,10 @@
 use super::action::{Action, Fault, Point, Reaction, Sent, Taken};
 use super::clock::Clock;
 use super::object::{After, Object};
+use super::shared::Shared;
+use crate::flow::lock::Letter;
 use crate::function::bulk::BulkPage;
+use crate::function::flow::{self, FlowRef};
 use crate::function::{Function, OutRequest};
 use crate::http::bulk::Report;
 use crate::protocol::{
@@ -25,6 +28,8 @@ pub(super) enum Start {
     Ticket(TaskId, Token),
     /// A message from this object to the task that it owes it to.
     Debt(TaskId, Debt),
+    /// A letter of the lock of this name.
+    Letter(String, Letter),
 }
 
 pub(super) struct World {
@@ -47,6 +52,11 @@ pub(super) struct World {
     pub(super) pages: RefCell<Vec<BulkPage>>,
     /// Endpoints of notifications that want no more.
     pub(super) disabled: RefCell<BTreeSet<String>>,
+    /// Texts of flows by digest, and the current one of each.
+    pub(super) flow_texts: RefCell<BTreeMap<String, String>>,
+    pub(super) flows: RefCell<BTreeMap<(String, String), FlowRef>>,
+    /// What tasks share.
+    pub(super) shared: Shared,
     drawn: Cell<u64>,
     /// Rules that were broken.
     pub(super) broken: RefCell<Vec<String>>,
@@ -69,6 +79,9 @@ impl World {
             reports: RefCell::default(),
             pages: RefCell::default(),
             disabled: RefCell::default(),
+            flow_texts: RefCell::default(),
+            flows: RefCell::default(),
+            shared: Shared::default(),
             drawn: Cell::new(0),
             broken: RefCell::default(),
         })
@@ -76,6 +89,11 @@ impl World {
 
     /// A function of the bench.
     pub(super) fn function(&self, name: &str) -> Option<Function> {
+        let name = if name.starts_with(flow::PREFIX) {
+            flow::FLOW
+        } else {
+            name
+        };
         let functions = self.functions.borrow();
         functions.iter().find(|f| f.name() == name).cloned()
     }
@@ -171,6 +189,7 @@ impl World {
                 }
             }
         }
+        self.look_at_locks();
     }
 
     pub(super) fn task(&self, id: TaskId) -> Option<Task> {
@@ -185,7 +204,7 @@ impl World {
     }
 
     /// True if this task goes on only by somebody outside: it waits for a signal that has no deadline,
-    /// for an operator, or for another task that does. Looks at children change nothing of it.
+    /// for an operator, or for another task that does. Looks at children and locks change nothing of it.
     pub(super) fn is_stuck(&self, id: TaskId) -> bool {
         self.stuck(id, &mut Vec::new())
     }
@@ -201,7 +220,10 @@ impl World {
         };
         match &task.state {
             State::Suspended(Waiting::For(waits)) => waits.iter().all(|wait| match &wait.what {
-                WaitFor::Signal { due_ms, .. } => due_ms.is_none(),
+                WaitFor::Signal { name, due_ms } => match self.holders_before(name) {
+                    Some(holders) => holders.iter().all(|id| self.stuck(*id, seen)),
+                    None => due_ms.is_none(),
+                },
                 WaitFor::Child { task_id, .. } => self.stuck(*task_id, seen),
                 WaitFor::Sleep { .. } | WaitFor::Retry { .. } => false,
             }),

@@ -132,19 +132,24 @@ async fn tombstones(edge: &Edge, now_ms: u64, mut walk: Walk) -> After<Walk> {
     }
 }
 
-/// Deletes what operators did long ago, and folds hours of long ago.
+/// Deletes what operators did long ago and keys that have been gone for long, and folds hours of long ago.
 async fn old(edge: &Edge, now_ms: u64, mut book: Book) -> After<Book> {
     let before_ms = now_ms.saturating_sub(limits::AUDIT_MS);
     let hours_before_ms = now_ms.saturating_sub(limits::STATS_MS);
     let [add, delete] = sql::fold_stats(hours_before_ms, FOLD_ROWS);
-    let statements = vec![sql::clean_audit(before_ms, AUDIT_ROWS), add, delete];
+    let gone_by_ms = now_ms.saturating_sub(limits::TOMBSTONE_MS);
+    let keys = sql::clean_keys(gone_by_ms, limits::CLEAN_KEYS);
+    let statements = vec![sql::clean_audit(before_ms, AUDIT_ROWS), add, delete, keys];
     let Some(results) = book.ask(edge, statements).await else {
         return After::Done(book);
     };
     let (audit, hours) = (changes(&results, 0), changes(&results, 2));
     book.counts.add("clean.audit", audit);
     book.counts.add("clean.hours", hours);
-    if audit >= u64::from(AUDIT_ROWS) || hours >= u64::from(FOLD_ROWS) {
+    let keys = changes(&results, 3);
+    book.counts.add("clean.keys", keys);
+    let keys_left = keys >= u64::from(limits::CLEAN_KEYS);
+    if keys_left || audit >= u64::from(AUDIT_ROWS) || hours >= u64::from(FOLD_ROWS) {
         return After::More(book);
     }
     After::Done(book)

@@ -6,12 +6,14 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/0001_init.sql"),
     include_str!("../../../migrations/0002_steering.sql"),
     include_str!("../../../migrations/0003_operations.sql"),
+    include_str!("../../../migrations/0004_flows.sql"),
 ];
 
 mod audit;
 mod clean;
 mod endpoint;
 mod jobs;
+mod kv;
 mod list;
 mod stats;
 mod stats_read;
@@ -24,6 +26,7 @@ pub use clean::{
 };
 pub use endpoint::{all_disabled, disable, disabled, enable};
 pub use jobs::{count, jobs, remember};
+pub use kv::{clean_keys, keys, put_key};
 pub use list::{Index, Look, Plan, some};
 pub use stats::{Counts, count_duplicates};
 pub use stats_read::{StatsRange, fold_stats, stats, total_stats};

@@ -1,0 +1,107 @@
+//! Lists of tasks: in order, or beside each other; what follows a failure, and what follows in any case.
+
+use super::super::ctx::Ctx;
+use super::execution::{Course, Execution, Stopped};
+use super::task::shown;
+use crate::flow::model::{Block, Task};
+use crate::flow::plan::{Frame, State};
+use futures::future::LocalBoxFuture;
+use futures::stream::{self, StreamExt as _};
+
+impl Execution {
+    /// Tasks in order, up to the first that fails.
+    pub(super) fn list<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        tasks: &'a [Task],
+        frame: &'a Frame,
+    ) -> LocalBoxFuture<'a, Course> {
+        Box::pin(async move {
+            let mut state = State::Success;
+            for task in tasks {
+                state = state.with(self.task(ctx, task, frame).await?);
+                if let Some(exit) = self.exit.get() {
+                    return Err(Stopped::Exit(exit));
+                }
+            }
+            Ok(state)
+        })
+    }
+
+    /// Tasks beside each other, each in a branch of its own; `most` at once, all if it is 0.
+    pub(super) async fn beside(
+        &self,
+        ctx: &Ctx,
+        tasks: &[Task],
+        most: usize,
+        frame: &Frame,
+    ) -> Course {
+        let most = if most == 0 { tasks.len().max(1) } else { most };
+        let work = tasks.iter().map(|task| {
+            let ctx = ctx.branch(&task.id);
+            async move { self.task(&ctx, task, frame).await }
+        });
+        let ended: Vec<Course> = stream::iter(work)
+            .buffered(most.min(MAX_BESIDE))
+            .collect()
+            .await;
+        together(ended)
+    }
+
+    /// A block: its tasks by `main`, then what deals with a failure, then what comes in any case. The failure stays one.
+    pub(super) async fn block(
+        &self,
+        ctx: &Ctx,
+        block: (&[Task], &[Task]),
+        frame: &Frame,
+        main: LocalBoxFuture<'_, Course>,
+    ) -> Course {
+        let (errors, finally) = block;
+        let mut course = main.await;
+        if let Err(Stopped::Failed { task_id, failure }) = &course {
+            let mut frame = frame.clone();
+            frame.error = Some(shown(task_id, failure));
+            frame.state = Some(State::Failed);
+            // Branches of their own: a later attempt that succeeds does not come here.
+            let within = ctx.within("%errors");
+            match self.list(&within, errors, &frame).await {
+                Ok(_) => {}
+                // The first failure counts.
+                Err(Stopped::Failed { .. }) => {}
+                Err(exit @ Stopped::Exit(_)) => course = Err(exit),
+            }
+        }
+        if finally.is_empty() {
+            return course;
+        }
+        let mut frame = frame.clone();
+        frame.state = Some(match &course {
+            Ok(state) | Err(Stopped::Exit(state)) => *state,
+            Err(Stopped::Failed { .. }) => State::Failed,
+        });
+        let exit = self.exit.take();
+        let ended = self.list(&ctx.within("%finally"), finally, &frame).await;
+        self.exit.set(exit.or(self.exit.get()));
+        match (course, ended) {
+            (Ok(state), Ok(more)) => Ok(state.with(more)),
+            (Ok(_), Err(stopped)) => Err(stopped),
+            (Err(stopped), _) => Err(stopped),
+        }
+    }
+
+    pub(super) async fn in_order(&self, ctx: &Ctx, block: &Block, frame: &Frame) -> Course {
+        let main = self.list(ctx, &block.tasks, frame);
+        self.block(ctx, (&block.errors, &block.finally), frame, main)
+            .await
+    }
+}
+
+/// So many tasks of one list are under way at once.
+pub(super) const MAX_BESIDE: usize = 64;
+
+/// What came of tasks beside each other: the first that stopped, in their order.
+pub(super) fn together(ended: Vec<Course>) -> Course {
+    ended
+        .into_iter()
+        .try_fold(State::Success, |state, course| Ok(state.with(course?)))
+}
