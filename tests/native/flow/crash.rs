@@ -19,7 +19,12 @@ pub fn everywhere(case: &Case) -> Vec<String> {
     let signals: Vec<(String, String)> = case
         .signal
         .iter()
-        .map(|signal| (signal.name.clone(), json(signal.payload.as_deref().unwrap_or("{}")).to_string()))
+        .map(|signal| {
+            (
+                signal.name.clone(),
+                json(signal.payload.as_deref().unwrap_or("{}")).to_string(),
+            )
+        })
         .collect();
     let script = move |bench: &mut Bench| {
         for (at, (name, payload)) in signals.iter().enumerate() {
@@ -27,7 +32,9 @@ pub fn everywhere(case: &Case) -> Vec<String> {
             bench.run_until_idle();
         }
     };
-    match catch_unwind(AssertUnwindSafe(|| bench.crash_everywhere(delivery, script))) {
+    match catch_unwind(AssertUnwindSafe(|| {
+        bench.crash_everywhere(delivery, script)
+    })) {
         Ok(tried) if tried.runs < tried.points => vec![format!("{tried:?}")],
         Ok(_) => Vec::new(),
         Err(panic) => {
