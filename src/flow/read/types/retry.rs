@@ -84,8 +84,8 @@ pub fn retry(fields: &mut Fields, reader: &mut Reader<'_>) -> Option<Retry> {
         if fields.wrote(name) {
             continue;
         }
-        let detail = format!("It is missing, and a retry of the type `{type_name}` needs it.");
-        reader.problem(fields.at, &fields.path_of(name), detail);
+        let detail = format!("`{name}` is missing; a retry of the type `{type_name}` needs it.");
+        reader.problem(fields.at, &fields.path, detail);
     }
     let ms = |fields: &mut Fields, name| fields.count(name).unwrap_or_default();
     let kind = match type_name.as_str() {
