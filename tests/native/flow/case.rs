@@ -36,6 +36,8 @@ pub struct Case {
     pub signal: Vec<Signal>,
     /// Why it does not pass yet. Once it does, the test says so.
     pub pending: Option<String>,
+    /// Why it does not get through crashes yet.
+    pub pending_crash: Option<String>,
     /// Whether it is run through crashes as well; it is if it does not say so.
     pub crash: Option<bool>,
     pub expect: Expect,
