@@ -34,6 +34,10 @@ pub struct Case {
     pub outside: Vec<Outside>,
     /// Sent one after the other, each when nothing goes on by itself.
     pub signal: Vec<Signal>,
+    /// Why it does not pass yet. Once it does, the test says so.
+    pub pending: Option<String>,
+    /// Why it does not get through crashes yet.
+    pub pending_crash: Option<String>,
     /// Whether it is run through crashes as well; it is if it does not say so.
     pub crash: Option<bool>,
     pub expect: Expect,
@@ -207,9 +211,15 @@ impl Case {
             let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name);
             fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"))
         };
-        let first = self.flow_file.as_ref().map_or_else(|| self.flow.clone(), file);
+        let first = self
+            .flow_file
+            .as_ref()
+            .map_or_else(|| self.flow.clone(), file);
         let more = self.more_flows.iter().cloned();
-        std::iter::once(first).chain(more).chain(self.more_flow_files.iter().map(file)).collect()
+        std::iter::once(first)
+            .chain(more)
+            .chain(self.more_flow_files.iter().map(file))
+            .collect()
     }
 
     /// The deliveries, or the one that stands for none.

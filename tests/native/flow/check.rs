@@ -26,7 +26,10 @@ impl Checked {
     fn same<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, found: &T, expected: &T) {
         if found != expected {
             self.wrong.push(format!("{what}: found {found:?}"));
-            self.wrong.push(format!("{}  expected {expected:?}", " ".repeat(what.len().saturating_sub(1))));
+            self.wrong.push(format!(
+                "{}  expected {expected:?}",
+                " ".repeat(what.len().saturating_sub(1))
+            ));
         }
     }
 
@@ -48,7 +51,10 @@ impl Checked {
 pub fn check(case: &Case, ran: &mut Ran) -> Vec<String> {
     let expect = &case.expect;
     let id = ran.last().unwrap_or_default().to_owned();
-    let mut checked = Checked { id, wrong: Vec::new() };
+    let mut checked = Checked {
+        id,
+        wrong: Vec::new(),
+    };
     states(&mut checked, expect, ran);
     refused(&mut checked, expect, ran);
     if ran.last().is_some() {
@@ -60,22 +66,37 @@ pub fn check(case: &Case, ran: &mut Ran) -> Vec<String> {
     requests(&mut checked, expect, &ran.bench.requests());
     keys(&mut checked, expect, ran);
     if !checked.wrong.is_empty() && ran.last().is_some() {
-        checked.wrong.push(format!("execution: {}", ran.bench.execution(&checked.id)));
+        checked
+            .wrong
+            .push(format!("execution: {}", ran.bench.execution(&checked.id)));
     }
     checked.wrong
 }
 
 fn states(checked: &mut Checked, expect: &Expect, ran: &mut Ran) {
-    let ids: Vec<String> = ran.came.iter().filter_map(|came| came.as_ref().ok().cloned()).collect();
-    let found: Vec<String> = ids.iter().map(|id| world::state(&mut ran.bench, id)).collect();
+    let ids: Vec<String> = ran
+        .came
+        .iter()
+        .filter_map(|came| came.as_ref().ok().cloned())
+        .collect();
+    let found: Vec<String> = ids
+        .iter()
+        .map(|id| world::state(&mut ran.bench, id))
+        .collect();
     if let Some(state) = &expect.state {
-        checked.same("state", &found.last().map_or("none", String::as_str), &state.as_str());
+        checked.same(
+            "state",
+            &found.last().map_or("none", String::as_str),
+            &state.as_str(),
+        );
     }
     if let Some(states) = &expect.states {
         checked.same("states", &found, states);
     }
     if expect.same_execution {
-        checked.require(ids.windows(2).all(|two| two[0] == two[1]), || format!("executions {ids:?}"));
+        checked.require(ids.windows(2).all(|two| two[0] == two[1]), || {
+            format!("executions {ids:?}")
+        });
     }
     if let Some(executions) = expect.executions {
         let last = ran.last().map(str::to_owned);
@@ -85,22 +106,43 @@ fn states(checked: &mut Checked, expect: &Expect, ran: &mut Ran) {
 }
 
 fn refused(checked: &mut Checked, expect: &Expect, ran: &Ran) {
-    let last = ran.came.last().and_then(|came| came.as_ref().err()).map(world::refusal);
+    let last = ran
+        .came
+        .last()
+        .and_then(|came| came.as_ref().err())
+        .map(world::refusal);
     match (&expect.refused, last) {
-        (None, Some((204, _))) if expect.answer.as_ref().is_some_and(|answer| answer.status == 204) => {}
+        (None, Some((204, _)))
+            if expect
+                .answer
+                .as_ref()
+                .is_some_and(|answer| answer.status == 204) => {}
         (None, Some(why)) => {
             // A delivery that is not meant is one that the case may leave out of its count.
             let counted = why.0 == 204 && expect.executions.is_some();
             checked.require(counted, || format!("refused: {why:?}"));
         }
-        (Some(_), None) => checked.wrong.push("the delivery was not refused".to_owned()),
-        (Some(Refused { status, contains, contains_not }), Some((found, said))) => {
-            checked.require(status.is_none_or(|status| status == found), || format!("refused with {found}"));
+        (Some(_), None) => checked
+            .wrong
+            .push("the delivery was not refused".to_owned()),
+        (
+            Some(Refused {
+                status,
+                contains,
+                contains_not,
+            }),
+            Some((found, said)),
+        ) => {
+            checked.require(status.is_none_or(|status| status == found), || {
+                format!("refused with {found}")
+            });
             for part in contains {
                 checked.contains("refused", &said, part);
             }
             for part in contains_not {
-                checked.require(!said.contains(part.as_str()), || format!("refused: {part:?} is in {said:?}"));
+                checked.require(!said.contains(part.as_str()), || {
+                    format!("refused: {part:?} is in {said:?}")
+                });
             }
         }
         (None, None) => {}
@@ -109,9 +151,16 @@ fn refused(checked: &mut Checked, expect: &Expect, ran: &Ran) {
 
 fn lines(ran: &Ran, id: &str) -> Vec<String> {
     let execution = ran.bench.execution(id);
-    let runs = execution["taskRunList"].as_array().cloned().unwrap_or_default();
+    let runs = execution["taskRunList"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     let line = |run: &Value| {
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        };
         let value = run.get("value").map(|value| format!("[{}]", text(value)));
         let (id, state) = (text(&run["taskId"]), text(&run["state"]["current"]));
         format!("{id}{} {state}", value.unwrap_or_default())
@@ -136,26 +185,45 @@ fn runs(checked: &mut Checked, expect: &Expect, ran: &mut Ran) {
     if let Some(expected) = &expect.task_outputs {
         for (task, expected) in data(expected).as_object().into_iter().flatten() {
             let expected = checked.filled_value(expected);
-            let runs = execution["taskRunList"].as_array().cloned().unwrap_or_default();
+            let runs = execution["taskRunList"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
             let run = runs.iter().find(|run| run["taskId"] == task.as_str());
             let found = run.map(|run| run["outputs"].clone()).unwrap_or_default();
-            checked.require(is_part(&expected, &found), || format!("outputs of {task}: {found} instead of {expected}"));
+            checked.require(is_part(&expected, &found), || {
+                format!("outputs of {task}: {found} instead of {expected}")
+            });
         }
     }
-    let labels: BTreeMap<String, String> = execution["labels"].as_array().into_iter().flatten().map(|label| {
-        let text = |name: &str| label[name].as_str().unwrap_or_default().to_owned();
-        (text("key"), text("value"))
-    }).collect();
+    let labels: BTreeMap<String, String> = execution["labels"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|label| {
+            let text = |name: &str| label[name].as_str().unwrap_or_default().to_owned();
+            (text("key"), text("value"))
+        })
+        .collect();
     for (name, expected) in &expect.labels {
         checked.same(&format!("label {name}"), &labels.get(name), &Some(expected));
     }
     let journal = world::journal(&mut ran.bench, &id);
     for (task, expected) in &expect.attempts {
-        let record = journal.iter().filter(|record| record.id.name == *task).max_by_key(|record| record.tries);
-        checked.same(&format!("tries of {task}"), &record.map(|record| record.tries), &Some(*expected));
+        let record = journal
+            .iter()
+            .filter(|record| record.id.name == *task)
+            .max_by_key(|record| record.tries);
+        checked.same(
+            &format!("tries of {task}"),
+            &record.map(|record| record.tries),
+            &Some(*expected),
+        );
     }
     let failure = world::task(&mut ran.bench, &id).and_then(|task| task.failure);
-    let said = failure.map(|failure| format!("{}: {}", failure.code, failure.message)).unwrap_or_default();
+    let said = failure
+        .map(|failure| format!("{}: {}", failure.code, failure.message))
+        .unwrap_or_default();
     let said = format!("{said}\n{}", execution["error"]);
     for part in &expect.error_contains {
         checked.contains("error", &said, part);
@@ -168,10 +236,14 @@ fn logs(checked: &mut Checked, expect: &Expect, ran: &mut Ran) {
         checked.same("logs", &found, expected);
     }
     for line in &expect.logs_include {
-        checked.require(found.contains(line), || format!("no line {line:?} in {found:?}"));
+        checked.require(found.contains(line), || {
+            format!("no line {line:?} in {found:?}")
+        });
     }
     for line in &expect.no_logs {
-        checked.require(!found.contains(line), || format!("line {line:?} in {found:?}"));
+        checked.require(!found.contains(line), || {
+            format!("line {line:?} in {found:?}")
+        });
     }
     if let Some(expected) = &expect.all_logs {
         let mut all = Vec::new();
@@ -184,13 +256,25 @@ fn logs(checked: &mut Checked, expect: &Expect, ran: &mut Ran) {
 
 fn answer(checked: &mut Checked, expect: &Expect, ran: &mut Ran) {
     let task = world::task(&mut ran.bench, &checked.id);
-    let failed = task.and_then(|task| task.failure?.answer).map(|answer| *answer);
+    let failed = task
+        .and_then(|task| task.failure?.answer)
+        .map(|answer| *answer);
     let found = ran.bench.answer(&checked.id).or(failed);
     for name in &expect.no_header {
-        let has = found.as_ref().is_some_and(|answer| answer.headers.get(name).is_some());
+        let has = found
+            .as_ref()
+            .is_some_and(|answer| answer.headers.get(name).is_some());
         checked.require(!has, || format!("the answer has a field {name}"));
     }
-    let Some(AnswerIs { status, headers, content_type, body, body_json, body_contains }) = &expect.answer else {
+    let Some(AnswerIs {
+        status,
+        headers,
+        content_type,
+        body,
+        body_json,
+        body_contains,
+    }) = &expect.answer
+    else {
         return;
     };
     if *status == 204 && ran.came.last().is_some_and(Result::is_err) {
@@ -205,8 +289,14 @@ fn answer(checked: &mut Checked, expect: &Expect, ran: &mut Ran) {
         checked.same(name, &found.headers.get(name), &Some(value.as_str()));
     }
     if let Some(expected) = content_type {
-        let found = found.headers.get("content-type").unwrap_or_default().to_owned();
-        checked.require(found.starts_with(expected.as_str()), || format!("content-type {found:?}"));
+        let found = found
+            .headers
+            .get("content-type")
+            .unwrap_or_default()
+            .to_owned();
+        checked.require(found.starts_with(expected.as_str()), || {
+            format!("content-type {found:?}")
+        });
     }
     let text = String::from_utf8_lossy(&found.body).into_owned();
     if let Some(expected) = body {
@@ -227,7 +317,13 @@ fn secrets(checked: &mut Checked, expect: &Expect, ran: &mut Ran) {
     let id = checked.id.clone();
     let journal = serde_json::to_string(&world::journal(&mut ran.bench, &id)).expect("JSON");
     let task = format!("{:?}", world::task(&mut ran.bench, &id));
-    let answer = ran.bench.answer(&id).map(|answer| format!("{:?} {}", answer.headers, String::from_utf8_lossy(&answer.body)));
+    let answer = ran.bench.answer(&id).map(|answer| {
+        format!(
+            "{:?} {}",
+            answer.headers,
+            String::from_utf8_lossy(&answer.body)
+        )
+    });
     let places = [
         ("records", journal),
         ("the task", task),
@@ -237,7 +333,9 @@ fn secrets(checked: &mut Checked, expect: &Expect, ran: &mut Ran) {
     ];
     for secret in &expect.nowhere {
         for (place, text) in &places {
-            checked.require(!text.contains(secret.as_str()), || format!("{secret:?} is in {place}: {text}"));
+            checked.require(!text.contains(secret.as_str()), || {
+                format!("{secret:?} is in {place}: {text}")
+            });
         }
     }
 }
@@ -252,7 +350,11 @@ fn requests(checked: &mut Checked, expect: &Expect, sent: &[Sent]) {
         checked.same("requests in any order", &sorted(&found), &sorted(&expected));
     }
     if let Some(expected) = expect.at_once {
-        let open = |at: u64| sent.iter().filter(|s| s.at_ms <= at && at < s.answered_ms).count();
+        let open = |at: u64| {
+            sent.iter()
+                .filter(|s| s.at_ms <= at && at < s.answered_ms)
+                .count()
+        };
         let most = sent.iter().map(|s| open(s.at_ms)).max().unwrap_or(0);
         checked.same("requests at once", &most, &expected);
     }
@@ -269,17 +371,26 @@ fn requests(checked: &mut Checked, expect: &Expect, sent: &[Sent]) {
         checked.same("derived keys", &found, expected);
     }
     if let Some(expected) = &expect.gaps_ms {
-        let found: Vec<u64> = sent.windows(2).map(|two| two[1].at_ms - two[0].answered_ms).collect();
+        let found: Vec<u64> = sent
+            .windows(2)
+            .map(|two| two[1].at_ms - two[0].answered_ms)
+            .collect();
         // A wait that suspends the task costs some messages.
-        let near = |(found, wanted): (&u64, &u64)| (*wanted..=wanted + wanted / 10 + 500).contains(found);
+        let near =
+            |(found, wanted): (&u64, &u64)| (*wanted..=wanted + wanted / 10 + 500).contains(found);
         let fits = found.len() == expected.len() && found.iter().zip(expected).all(near);
-        checked.require(fits, || format!("pauses {found:?}, expected about {expected:?}"));
+        checked.require(fits, || {
+            format!("pauses {found:?}, expected about {expected:?}")
+        });
     }
 }
 
 fn in_order(checked: &mut Checked, expected: &[Request], sent: &[Sent]) {
     let found: Vec<String> = sent.iter().map(line).collect();
-    let wanted: Vec<String> = expected.iter().map(|request| checked.filled(&expected_line(request))).collect();
+    let wanted: Vec<String> = expected
+        .iter()
+        .map(|request| checked.filled(&expected_line(request)))
+        .collect();
     checked.same("requests", &found, &wanted);
     for (request, sent) in expected.iter().zip(sent) {
         let Request::Whole(whole) = request else {
@@ -287,7 +398,11 @@ fn in_order(checked: &mut Checked, expected: &[Request], sent: &[Sent]) {
         };
         let what = line(sent);
         for (name, value) in &whole.headers {
-            checked.same(&format!("{name} of {what}"), &sent.request.headers.get(name), &Some(value.as_str()));
+            checked.same(
+                &format!("{name} of {what}"),
+                &sent.request.headers.get(name),
+                &Some(value.as_str()),
+            );
         }
         let body = String::from_utf8_lossy(&sent.request.body).into_owned();
         if let Some(expected) = &whole.body {
@@ -296,7 +411,11 @@ fn in_order(checked: &mut Checked, expected: &[Request], sent: &[Sent]) {
         }
         if let Some(expected) = &whole.body_json {
             let expected = json(&checked.filled(expected));
-            checked.same(&format!("body of {what}"), &serde_json::from_str(&body).ok(), &Some(expected));
+            checked.same(
+                &format!("body of {what}"),
+                &serde_json::from_str(&body).ok(),
+                &Some(expected),
+            );
         }
     }
 }
@@ -316,11 +435,23 @@ fn keys(checked: &mut Checked, expect: &Expect, ran: &Ran) {
     for key in &expect.kv {
         let expected = checked.filled_value(&key.value);
         let found = ran.bench.kv_get(&key.namespace, &key.key);
-        checked.same(&format!("key {} {}", key.namespace, key.key), &found, &Some(expected));
+        checked.same(
+            &format!("key {} {}", key.namespace, key.key),
+            &found,
+            &Some(expected),
+        );
     }
     for key in &expect.kv_contains {
-        let found = ran.bench.kv_get(&key.namespace, &key.key).unwrap_or_default().to_string();
-        checked.contains(&key.key, &found, key.contains.as_deref().unwrap_or_default());
+        let found = ran
+            .bench
+            .kv_get(&key.namespace, &key.key)
+            .unwrap_or_default()
+            .to_string();
+        checked.contains(
+            &key.key,
+            &found,
+            key.contains.as_deref().unwrap_or_default(),
+        );
     }
     for key in &expect.kv_missing {
         let found = ran.bench.kv_get(&key.namespace, &key.key);

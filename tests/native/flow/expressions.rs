@@ -56,7 +56,10 @@ fn evaluate(around: &Surroundings, expression: &str, typed: bool) -> Came {
     } else {
         json!({ "id": "it", "type": "io.kestra.plugin.core.debug.Return", "format": expression })
     };
-    let variables = around.variables.as_deref().map_or_else(|| json!({}), super::case::json);
+    let variables = around
+        .variables
+        .as_deref()
+        .map_or_else(|| json!({}), super::case::json);
     // JSON is YAML.
     let flow = json!({
         "id": "expression",
@@ -92,7 +95,11 @@ fn evaluate(around: &Surroundings, expression: &str, typed: bool) -> Came {
     let execution = bench.execution(&id);
     if execution["state"]["current"] == "SUCCESS" {
         let outputs = &execution["taskRunList"][0]["outputs"];
-        let value = if typed { &outputs["values"]["value"] } else { &outputs["value"] };
+        let value = if typed {
+            &outputs["values"]["value"]
+        } else {
+            &outputs["value"]
+        };
         return Came::Gave(value.clone());
     }
     Came::Failed(format!("{}", execution["error"]))
@@ -113,19 +120,25 @@ fn wrong(table: &Table, around: &Surroundings) -> Vec<String> {
     for [expression, expected] in &table.value {
         let came = evaluate(around, expression, true);
         if came != Came::Gave(super::case::json(expected)) {
-            wrong.push(format!("{expression}, typed: {came:?}, expected {expected}"));
+            wrong.push(format!(
+                "{expression}, typed: {came:?}, expected {expected}"
+            ));
         }
     }
     for [expression, expected] in &table.fails {
         let came = evaluate(around, expression, false);
         if !matches!(&came, Came::Failed(said) if says(said, expected)) {
-            wrong.push(format!("{expression}: {came:?}, expected a failure with {expected:?}"));
+            wrong.push(format!(
+                "{expression}: {came:?}, expected a failure with {expected:?}"
+            ));
         }
     }
     for [expression, expected] in &table.refused {
         let came = evaluate(around, expression, false);
         if !matches!(&came, Came::Refused(said) if says(said, expected)) {
-            wrong.push(format!("{expression}: {came:?}, expected not to be loaded for {expected:?}"));
+            wrong.push(format!(
+                "{expression}: {came:?}, expected not to be loaded for {expected:?}"
+            ));
         }
     }
     wrong
@@ -136,9 +149,13 @@ fn give_what_the_tables_say() {
     let wanted = std::env::var("ONCEWARD_CASE").unwrap_or_default();
     for theme in themes("expressions") {
         let file: File = read("expressions", &theme);
-        let tables = file.table.iter().filter(|table| table.name.contains(&wanted));
-        let problems: Vec<(String, Vec<String>)> =
-            tables.map(|table| (table.name.clone(), wrong(table, &file.surroundings))).collect();
+        let tables = file
+            .table
+            .iter()
+            .filter(|table| table.name.contains(&wanted));
+        let problems: Vec<(String, Vec<String>)> = tables
+            .map(|table| (table.name.clone(), wrong(table, &file.surroundings)))
+            .collect();
         require_none(&theme, &problems);
     }
 }

@@ -17,7 +17,9 @@ use std::fs;
 use std::path::PathBuf;
 
 fn folder(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/native/flow").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/native/flow")
+        .join(name)
 }
 
 /// Names of the files of a folder of cases, without their ending.
@@ -41,7 +43,10 @@ fn read<T: serde::de::DeserializeOwned>(name: &str, theme: &str) -> T {
 fn cases(theme: &str) -> Vec<Case> {
     let wanted = std::env::var("ONCEWARD_CASE").unwrap_or_default();
     let file: case::File = read("cases", theme);
-    file.case.into_iter().filter(|case| case.name.contains(&wanted)).collect()
+    file.case
+        .into_iter()
+        .filter(|case| case.name.contains(&wanted))
+        .collect()
 }
 
 /// Fails with everything that is wrong with a file at once.
@@ -83,22 +88,45 @@ macro_rules! themes {
 }
 
 themes!(
-    branch, errors, execution, flow_level, flows, foreach, http, inputs, kv, load_errors, log_return, loop_pause,
-    options, parallel, reference, retry, subflow, undo, webhook,
+    branch,
+    errors,
+    execution,
+    flow_level,
+    flows,
+    foreach,
+    http,
+    inputs,
+    kv,
+    load_errors,
+    log_return,
+    loop_pause,
+    options,
+    parallel,
+    reference,
+    retry,
+    subflow,
+    undo,
+    webhook,
 );
 
 #[test]
 fn every_file_is_tested() {
     assert_eq!(themes("cases"), THEMES);
-    let all: usize = THEMES.iter().map(|theme| read::<case::File>("cases", theme).case.len()).sum();
+    let all: usize = THEMES
+        .iter()
+        .map(|theme| read::<case::File>("cases", theme).case.len())
+        .sum();
     assert!(all >= 150, "{all} cases");
 }
 
 #[test]
 fn names_are_used_once() {
     for theme in THEMES {
-        let mut names: Vec<String> =
-            read::<case::File>("cases", theme).case.into_iter().map(|case| case.name).collect();
+        let mut names: Vec<String> = read::<case::File>("cases", theme)
+            .case
+            .into_iter()
+            .map(|case| case.name)
+            .collect();
         let all = names.len();
         names.sort();
         names.dedup();
@@ -112,7 +140,12 @@ fn every_flow_of_the_repository_has_cases() {
     let flows = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("flows");
     let listed = fs::read_dir(flows).expect("a readable folder");
     let mut missing: Vec<String> = listed
-        .map(|entry| format!("flows/{}", entry.expect("an entry").file_name().to_string_lossy()))
+        .map(|entry| {
+            format!(
+                "flows/{}",
+                entry.expect("an entry").file_name().to_string_lossy()
+            )
+        })
         .collect();
     for theme in THEMES {
         for case in read::<case::File>("cases", theme).case {
