@@ -50,6 +50,8 @@ pub struct Frame {
     pub error: Option<Value>,
     /// The state of the execution so far.
     pub state: Option<State>,
+    /// Where in the flow: places in lists and turns, from the outside in.
+    pub place: Vec<usize>,
 }
 
 /// The key under which outputs of a turn are found: a text as it is, anything else as JSON.

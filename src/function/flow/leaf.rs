@@ -97,12 +97,7 @@ impl Doing<'_> {
         let id = self.task.id.clone();
         match act {
             Act::Note(recorded) => self.record(recorded.without(&self.secrets)).await,
-            Act::Fail(failure) => {
-                let message = plan::mask_text(&failure.message, &self.secrets);
-                self.ctx
-                    .note(&id, || Err(Failure { message, ..failure }))
-                    .await
-            }
+            Act::Fail(failure) => self.failing(failure).await,
             Act::Http(http) => self.request(http)?.await,
             Act::Kv(kv) => self.key(kv)?.await,
             Act::KvKeys { namespace, prefix } => {
@@ -124,6 +119,21 @@ impl Doing<'_> {
                 Err(failure) => self.ctx.note(&id, || Err(failure)).await,
             },
         }
+    }
+
+    /// Fails; as often as it is to be tried.
+    async fn failing(&self, failure: Failure) -> Result<Recorded, Failure> {
+        let message = plan::mask_text(&failure.message, &self.secrets);
+        let failure = Failure { message, ..failure };
+        let id = &self.task.id;
+        if self.task.retry.is_none() {
+            return self.ctx.note(id, || Err(failure)).await;
+        }
+        let step = self.ctx.step_scoped(id, move |scope| {
+            let failure = again(&scope, true, failure.clone());
+            async move { Err(failure) }
+        });
+        self.finish(step)?.await
     }
 
     /// Records what has come without an effect of its own.
@@ -169,11 +179,14 @@ impl Doing<'_> {
     }
 
     fn key(&self, kv: KvAct) -> Result<Step<Recorded>, Failure> {
+        let stubborn = self.tries().is_some();
         let step = self.ctx.step_scoped(&self.task.id, move |scope| {
             let kv = kv.clone();
             async move {
                 let reply = scope.kv(&kv.namespace, &kv.key, kv.op.clone()).await?;
+                // A key that is not there may be there later.
                 kv.record(reply)
+                    .map_err(|failure| again(&scope, stubborn, failure))
             }
         });
         let step = step.retry(OBJECT_RETRY);
@@ -183,25 +196,14 @@ impl Doing<'_> {
     fn request(&self, http: HttpAct) -> Result<Step<Recorded>, Failure> {
         let own_ms = http.timeout_ms;
         let secrets = self.secrets.clone();
-        // Who asks for retries means every failure.
         let stubborn = self.tries().is_some();
         let warns = self.tries().is_some_and(|tries| tries.warning_on_retry);
         let step = self.ctx.step_scoped(&self.task.id, move |scope| {
             let (http, secrets) = (http.clone(), secrets.clone());
             async move {
-                let again = stubborn && !scope.is_last_try();
                 let sent = send(&scope, &http).await.map_err(|failure| {
-                    let kind = if again {
-                        FailureKind::Retryable
-                    } else {
-                        failure.kind
-                    };
                     let message = plan::mask_text(&failure.message, &secrets);
-                    Failure {
-                        kind,
-                        message,
-                        ..failure
-                    }
+                    again(&scope, stubborn, Failure { message, ..failure })
                 })?;
                 let mut recorded = sent.without(&secrets);
                 if warns && scope.try_number() > 1 {
@@ -294,6 +296,17 @@ fn of_child(act: &SubflowAct, body: &Value) -> Recorded {
     let outputs = body.get("outputs").cloned().unwrap_or_else(|| json!({}));
     recorded.outputs.insert("outputs".to_owned(), outputs);
     recorded
+}
+
+/// A failure after which another try comes, if there is one left: who asks for retries means every failure.
+fn again(scope: &StepScope, stubborn: bool, failure: Failure) -> Failure {
+    if stubborn && !scope.is_last_try() {
+        return Failure {
+            kind: FailureKind::Retryable,
+            ..failure
+        };
+    }
+    failure
 }
 
 /// Sends a request once, and judges the answer.

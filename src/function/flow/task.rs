@@ -38,14 +38,19 @@ impl Execution {
                 }
                 _ => self.work(ctx, &own, task, &frame).await,
             };
+            let course = match course {
+                Err(Stopped::Failed { .. }) if task.allow_failure => Ok(State::Warning),
+                other => other,
+            };
             match course {
-                Err(Stopped::Failed { .. }) if task.allow_failure => {
-                    self.settle_run(&frame, State::Warning);
-                    Ok(State::Warning)
-                }
-                Ok(State::Warning) if task.allow_warning => {
-                    self.settle_run(&frame, State::Success);
-                    Ok(State::Success)
+                Ok(State::Warning) => {
+                    let state = if task.allow_warning {
+                        State::Success
+                    } else {
+                        State::Warning
+                    };
+                    self.settle_run(&frame, state);
+                    Ok(state)
                 }
                 Ok(State::Skipped) => Ok(State::Success),
                 other => other,
