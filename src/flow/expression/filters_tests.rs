@@ -111,7 +111,7 @@ fn on_numbers() {
         ),
         ("5 | numberformat('000')", json!("005")),
         ("1.5 | numberformat('0.##')", json!("1.5")),
-        ("-0.001 | numberformat('0.0')", json!("0.0")),
+        ("-0.001 | numberformat('0.0')", json!("-0.0")),
         (
             "'%s has %d of %.2f%%' | format('a', 3, 1.5)",
             json!("a has 3 of 1.50%"),

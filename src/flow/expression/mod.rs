@@ -40,6 +40,8 @@ mod filters_tests;
 mod hostile_tests;
 #[cfg(test)]
 mod jq_tests;
+#[cfg(test)]
+mod language_tests;
 
 pub use catalog::{supported, unsupported};
 pub use cell::truthy;
