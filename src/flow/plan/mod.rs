@@ -19,7 +19,7 @@ pub use inputs::{InputFault, as_type, typed};
 pub use recorded::{Line, Recorded, State, mask_text};
 pub use roots::{Frame, History, Meta, labels_of, nested, roots, value_key};
 pub use trigger::{Received, key_of, variables};
-pub use undone::{Undone, find, needs_outcome, undo_roots};
+pub use undone::{Undone, counts_tries, find, needs_outcome, undo_roots};
 
 use crate::types::Failure;
 use jiff::SignedDuration;

@@ -7,23 +7,15 @@ use super::super::retry::Retry;
 use super::super::step::Step;
 use super::execution::Execution;
 use super::input::{Begun, FlowInput, FlowRef};
-use crate::flow::model::{Retry as Tries, RetryKind, Task, Work};
+use super::tries::{OBJECT_RETRY, again, retry_of};
+use super::undo::prepared;
+use crate::flow::model::{Flow, Retry as Tries, Task, Work};
 use crate::flow::plan::{
     self, Act, Frame, HttpAct, KvAct, Recorded, State, SubflowAct, duration_ms, is_accepted,
 };
 use crate::types::{Failure, FailureKind, Headers};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::rc::Rc;
-
-/// How messages to objects are tried: they answer, or the platform is in trouble.
-pub(super) const OBJECT_RETRY: Retry = Retry {
-    max_attempts: 10,
-    initial_ms: 200,
-    factor: 2.0,
-    max_ms: 60_000,
-    jitter: 0.5,
-    max_elapsed_ms: None,
-};
 
 impl Execution {
     pub(super) async fn leaf(
@@ -198,9 +190,14 @@ impl Doing<'_> {
         let secrets = self.secrets.clone();
         let stubborn = self.tries().is_some();
         let warns = self.tries().is_some_and(|tries| tries.warning_on_retry);
+        let anew = plan::counts_tries(self.task).then(|| self.anew());
         let step = self.ctx.step_scoped(&self.task.id, move |scope| {
-            let (http, secrets) = (http.clone(), secrets.clone());
+            let (mut http, secrets) = (http.clone(), secrets.clone());
+            let anew = anew.clone().filter(|_| scope.try_number() > 1);
             async move {
+                if let Some(anew) = anew {
+                    http = anew.prepared(&scope).await?;
+                }
                 let sent = send(&scope, &http).await.map_err(|failure| {
                     let message = plan::mask_text(&failure.message, &secrets);
                     again(&scope, stubborn, Failure { message, ..failure })
@@ -217,6 +214,14 @@ impl Doing<'_> {
             step = step.timeout_ms(ms.max(1));
         }
         Ok(step)
+    }
+
+    fn anew(&self) -> Anew {
+        Anew {
+            flow: Rc::clone(&self.execution.flow),
+            task_id: self.task.id.clone(),
+            roots: self.execution.roots(self.frame),
+        }
     }
 
     /// Another flow, begun anew for each try.
@@ -280,6 +285,33 @@ impl Doing<'_> {
     }
 }
 
+/// A request that is another one with each try: it says which one it is.
+#[derive(Clone)]
+struct Anew {
+    flow: Rc<Flow>,
+    task_id: String,
+    roots: Map<String, Value>,
+}
+
+impl Anew {
+    async fn prepared(mut self, scope: &StepScope) -> Result<HttpAct, Failure> {
+        self.roots["taskrun"]["attemptsCount"] = (scope.try_number() - 1).into();
+        let task = plan::find(&self.flow, &self.task_id);
+        match task {
+            Some(task) => match prepared(scope, &self.flow, task, &self.roots).await? {
+                Some(Act::Http(http)) => Ok(http),
+                Some(Act::Fail(failure)) => Err(failure),
+                _ => Err(gone(&self.task_id)),
+            },
+            None => Err(gone(&self.task_id)),
+        }
+    }
+}
+
+fn gone(task_id: &str) -> Failure {
+    Failure::terminal("request_invalid", format!("task {task_id} is no request"))
+}
+
 /// What is recorded of another flow that has ended well, or has been begun.
 fn of_child(act: &SubflowAct, body: &Value) -> Recorded {
     if !act.wait {
@@ -296,17 +328,6 @@ fn of_child(act: &SubflowAct, body: &Value) -> Recorded {
     let outputs = body.get("outputs").cloned().unwrap_or_else(|| json!({}));
     recorded.outputs.insert("outputs".to_owned(), outputs);
     recorded
-}
-
-/// A failure after which another try comes, if there is one left: who asks for retries means every failure.
-fn again(scope: &StepScope, stubborn: bool, failure: Failure) -> Failure {
-    if stubborn && !scope.is_last_try() {
-        return Failure {
-            kind: FailureKind::Retryable,
-            ..failure
-        };
-    }
-    failure
 }
 
 /// Sends a request once, and judges the answer.
@@ -335,45 +356,4 @@ pub(super) async fn send(scope: &StepScope, http: &HttpAct) -> Result<Recorded, 
         FailureKind::Terminal
     };
     Err(Failure { kind, ..failure })
-}
-
-/// The retries of a step. Pauses between the shortest and the longest are drawn.
-fn retry_of(tries: &Tries) -> Retry {
-    let max_attempts = match (tries.max_attempts, tries.max_duration_ms) {
-        (Some(most), _) => most.max(1),
-        (None, Some(_)) => u32::MAX,
-        (None, None) => 5,
-    };
-    let max_elapsed_ms = tries.max_duration_ms;
-    match tries.kind {
-        RetryKind::Constant { interval_ms } => Retry {
-            max_elapsed_ms,
-            ..Retry::constant(max_attempts, interval_ms)
-        },
-        RetryKind::Exponential {
-            interval_ms,
-            max_interval_ms,
-            factor,
-        } => Retry {
-            max_attempts,
-            initial_ms: interval_ms,
-            factor,
-            max_ms: max_interval_ms,
-            jitter: 0.0,
-            max_elapsed_ms,
-        },
-        RetryKind::Random {
-            min_interval_ms,
-            max_interval_ms,
-        } => {
-            // A share of at most ten years in milliseconds is exact enough.
-            #[allow(clippy::cast_precision_loss)]
-            let share = 1.0 - (min_interval_ms as f64 / max_interval_ms.max(1) as f64);
-            Retry {
-                jitter: share.clamp(0.0, 1.0),
-                max_elapsed_ms,
-                ..Retry::constant(max_attempts, max_interval_ms)
-            }
-        }
-    }
 }

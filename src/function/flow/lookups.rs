@@ -86,5 +86,5 @@ async fn looked_up(ctx: &Ctx, namespace: &str, key: &str) -> Result<Option<Value
             }
         }
     });
-    step.retry(super::leaf::OBJECT_RETRY).await
+    step.retry(super::tries::OBJECT_RETRY).await
 }
