@@ -321,25 +321,31 @@ fn parts<'s>(
                 .collect::<Result<_, String>>()?;
             paid(Term::Call(name, arguments))
         }
-        Term::Path(term, Path(parts)) => {
-            let term = Box::new(inner(*term)?);
-            let iterates = parts
-                .iter()
-                .any(|(part, _)| matches!(part, Part::Range(..)));
-            let parts = parts.into_iter().map(|(part, optional)| {
-                let part = match part {
-                    Part::Index(index) => Part::Index(inner(index)?),
-                    Part::Range(from, to) => Part::Range(
-                        from.map(&mut *inner).transpose()?,
-                        to.map(&mut *inner).transpose()?,
-                    ),
-                };
-                Ok((part, optional))
-            });
-            let path = Term::Path(term, Path(parts.collect::<Result<_, String>>()?));
-            if iterates { paid(path) } else { path }
-        }
+        Term::Path(term, path) => path_of(*term, path, inner)?,
     })
+}
+
+fn path_of<'s>(
+    term: Term<&'s str>,
+    Path(parts): Path<Term<&'s str>>,
+    inner: &mut dyn FnMut(Term<&'s str>) -> Result<Term<&'s str>, String>,
+) -> Result<Term<&'s str>, String> {
+    let term = Box::new(inner(term)?);
+    let iterates = parts
+        .iter()
+        .any(|(part, _)| matches!(part, Part::Range(..)));
+    let parts = parts.into_iter().map(|(part, optional)| {
+        let part = match part {
+            Part::Index(index) => Part::Index(inner(index)?),
+            Part::Range(from, to) => Part::Range(
+                from.map(&mut *inner).transpose()?,
+                to.map(&mut *inner).transpose()?,
+            ),
+        };
+        Ok((part, optional))
+    });
+    let path = Term::Path(term, Path(parts.collect::<Result<_, String>>()?));
+    Ok(if iterates { paid(path) } else { path })
 }
 
 fn operation<'s>(

@@ -35,7 +35,13 @@ mod dates_tests;
 #[cfg(test)]
 mod expression_tests;
 #[cfg(test)]
+mod filters_tests;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod jq_tests;
+#[cfg(test)]
+mod language_tests;
 
 pub use catalog::{supported, unsupported};
 pub use cell::truthy;
