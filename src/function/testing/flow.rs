@@ -150,7 +150,8 @@ impl FlowBench {
         let lookup = move |name: &str| secrets.get(name).cloned();
         if let Some(inputs) = delivery.inputs {
             let body = Value::Object(inputs).to_string().into_bytes();
-            let problems = check_call(&flow, &body, &Secrets(&lookup)).map_err(unfit)?;
+            let problems =
+                check_call(&flow, &body, &Secrets(&lookup)).map_err(|failure| unfit(&failure))?;
             if !problems.is_empty() {
                 return Err(FlowRefusal::Invalid(problems));
             }
@@ -192,7 +193,7 @@ impl FlowBench {
             Arrived::NotMeant => Err(FlowRefusal::NotMeant),
             Arrived::NoKey => Err(FlowRefusal::NoKey),
             Arrived::Invalid(problems) => Err(FlowRefusal::Invalid(problems)),
-            Arrived::Failed(failure) => Err(unfit(failure)),
+            Arrived::Failed(failure) => Err(unfit(&failure)),
         }
     }
 
@@ -312,7 +313,7 @@ impl FlowBench {
 }
 
 /// An expression that fails on what came.
-fn unfit(failure: Failure) -> FlowRefusal {
+fn unfit(failure: &Failure) -> FlowRefusal {
     FlowRefusal::Invalid(vec![InputProblem {
         path: String::new(),
         detail: failure.to_string(),

@@ -27,7 +27,7 @@ pub struct Case {
     pub more_flow_files: Vec<String>,
     pub secrets: BTreeMap<String, String>,
     /// What stands under keys before.
-    pub kv: Vec<Key>,
+    pub kv: Vec<Entry>,
     /// One `POST` of an empty object if there is none, or a call without inputs for a flow without a webhook.
     pub delivery: Vec<Delivery>,
     /// Answers of others. A request that is in none of them fails the case.
@@ -46,7 +46,7 @@ pub struct Case {
 /// A key with a value.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Key {
+pub struct Entry {
     pub namespace: String,
     pub key: String,
     #[serde(default)]
@@ -136,9 +136,9 @@ pub struct Expect {
     pub derived_keys: Option<Vec<usize>>,
     /// From the end of one request to the next.
     pub gaps_ms: Option<Vec<u64>>,
-    pub kv: Vec<Key>,
-    pub kv_contains: Vec<Key>,
-    pub kv_missing: Vec<Key>,
+    pub kv: Vec<Entry>,
+    pub kv_contains: Vec<Entry>,
+    pub kv_missing: Vec<Entry>,
     pub answer: Option<AnswerIs>,
     /// Fields that the answer does not have.
     pub no_header: Vec<String>,

@@ -1,6 +1,6 @@
 //! Tables of expressions: each is the only task of a flow.
 
-use super::case::{Case, Key};
+use super::case::{Case, Entry};
 use super::{read, require_none, themes, world};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ struct Surroundings {
     headers: BTreeMap<String, String>,
     query: String,
     secrets: BTreeMap<String, String>,
-    kv: Vec<Key>,
+    kv: Vec<Entry>,
     /// Of the flow, in JSON.
     variables: Option<String>,
 }
