@@ -103,14 +103,18 @@ fn a_lock_is_held_over_kill_9_and_those_who_wait_get_it_afterwards() {
             .set("slice_cut", "7s")
             .set("lease", "9s")
     };
-    let work = |name: &str| {
-        let target = format!("/d/900?{name}");
-        short(program([lock("one", [call("work", sink.url(&target))])]))
-    };
-    let first = hook(&server, &fresh("first"), &work("a")).task_id();
+    let work = |name: &str| call("work", sink.url(&format!("/d/900?{name}")));
+    let held = short(program([lock("one", [signal("go"), work("a")])]));
+    let first = hook(&server, &fresh("first"), &held).task_id();
+    server.wait_waiting(&first, "signal");
+    let next = short(program([lock("one", [work("b")])]));
+    let second = hook(&server, &fresh("second"), &next).task_id();
+    let waiting = server.wait_waiting(&second, "lock");
+    assert_eq!(waiting["waiting"]["name"], "one", "{waiting}");
+    // While its holder sleeps, and while it works.
+    server.restart();
+    server.signal(&first, "go", "go-1", &json!(1)).expect(202);
     sink.wait_into("/d/900?a", Duration::from_millis(300));
-    let second = hook(&server, &fresh("second"), &work("b")).task_id();
-    server.wait_waiting(&second, "lock");
     server.restart();
     for id in [&first, &second] {
         server.wait_state(id, "succeeded");
