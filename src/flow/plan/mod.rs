@@ -6,18 +6,25 @@ mod branch;
 mod document;
 mod http;
 mod inputs;
+mod kv;
+mod pause;
+mod pen;
 mod recorded;
 mod roots;
+mod subflow;
 mod trigger;
 mod undone;
 
-pub use act::{Act, KvAct, Pausing, SubflowAct, act};
+pub use act::{Act, act};
 pub use branch::{LoopBounds, chosen_case, is_true, loop_bounds, values_of};
 pub use document::{Execution, RunLine, document, shortened};
 pub use http::{HttpAct, is_accepted};
 pub use inputs::{InputFault, as_type, typed};
+pub use kv::KvAct;
+pub use pause::Pausing;
 pub use recorded::{Line, Recorded, State, mask_text};
 pub use roots::{Frame, History, Meta, labels_of, nested, roots, value_key};
+pub use subflow::SubflowAct;
 pub use trigger::{Received, key_of, variables};
 pub use undone::{Undone, counts_tries, find, needs_outcome, undo_roots};
 
