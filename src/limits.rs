@@ -316,3 +316,11 @@ pub const LOCK_LOOK_MAX_MS: u64 = 30_000;
 pub const LOCK_ASK_MS: u64 = 900_000;
 /// Most tasks that can wait for one lock: they are part of its row.
 pub const MAX_LOCK_QUEUE: u32 = 5_000;
+/// Revisions of a flow that are known; the oldest are forgotten first.
+pub const MAX_FLOW_REVISIONS: usize = 100;
+/// How long an instance goes by what it has heard of a flow's revisions.
+pub const FLOW_CACHE_MS: u64 = 2_000;
+/// Flows of which an instance remembers that.
+pub const FLOW_CACHE: usize = 512;
+/// Flows that are listed.
+pub const MAX_FLOWS_LISTED: u32 = 1_000;
