@@ -324,3 +324,31 @@ pub const FLOW_CACHE_MS: u64 = 2_000;
 pub const FLOW_CACHE: usize = 512;
 /// Flows that are listed.
 pub const MAX_FLOWS_LISTED: u32 = 1_000;
+/// Largest file of a flow: people write them, and each expression of it is compiled.
+pub const MAX_FLOW_BYTES: usize = 64 << 10;
+/// Values of one flow, after its anchors and defaults are put in.
+pub const MAX_FLOW_NODES: usize = 20_000;
+/// Bytes of text of one flow, after its anchors are put in.
+pub const MAX_FLOW_TEXT_BYTES: usize = 256 << 10;
+/// Levels of maps and lists in a flow.
+pub const MAX_FLOW_DEPTH: usize = 64;
+/// Problems of one flow that are told; there may be more.
+pub const MAX_DIAGNOSTICS: usize = 100;
+/// Largest text with expressions.
+pub const MAX_EXPRESSION_BYTES: usize = 64 << 10;
+/// Deepest nesting of one expression.
+pub const MAX_EXPRESSION_DEPTH: usize = 32;
+/// Deepest nesting of tags in a text.
+pub const MAX_TAG_DEPTH: usize = 12;
+/// What one rendering may do: the engine's instructions, with one more for each 64 bytes that are made or read.
+pub const EXPRESSION_FUEL: u64 = 200_000;
+/// Largest result of a rendering.
+pub const MAX_EXPRESSION_RESULT_BYTES: usize = 256 << 10;
+/// Secrets, keys and texts to render that one rendering may ask for.
+pub const MAX_EXPRESSION_ASKS: usize = 64;
+/// `render` within `render`.
+pub const MAX_RENDER_DEPTH: usize = 4;
+/// Items of a range.
+pub const MAX_RANGE_ITEMS: usize = 10_000;
+/// Most of a text that a message quotes.
+pub const MAX_EXPRESSION_MESSAGE_BYTES: usize = 200;

@@ -3,6 +3,11 @@
 
 pub mod diagnostic;
 pub mod expression;
+pub mod formats;
 pub mod kv;
 pub mod lock;
 pub mod model;
+pub mod read;
+pub mod schema;
+pub mod support;
+pub mod yaml;

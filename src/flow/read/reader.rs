@@ -1,0 +1,130 @@
+//! What is known while a flow is read.
+
+use super::defaults::PluginDefault;
+use super::names;
+use crate::flow::diagnostic::{Diagnostic, Position};
+use crate::flow::expression::{Reference, Template};
+use crate::flow::yaml::{Kind, Node, Scalar, Source};
+use crate::limits::MAX_DIAGNOSTICS;
+use std::collections::HashMap;
+
+/// Problems that are gathered before they are put in order.
+const ENOUGH: usize = 4 * MAX_DIAGNOSTICS;
+
+/// A variable that an expression names, with its place.
+pub struct Named {
+    /// The variable.
+    pub reference: Reference,
+    /// Path of the property.
+    pub path: String,
+    /// Where it stands.
+    pub at: Position,
+    /// Whether it stands in a trigger, where `outputs` and `inputs` may be of another flow.
+    pub in_trigger: bool,
+}
+
+/// A flow while it is read: what is wrong with it is gathered here.
+pub struct Reader<'a> {
+    pub(super) source: Source<'a>,
+    pub(super) problems: Vec<Diagnostic>,
+    pub(super) ids: HashMap<String, Position>,
+    /// Ids within types that are not known.
+    pub(super) other_ids: Vec<String>,
+    pub(super) named: Vec<Named>,
+    pub(super) defaults: Vec<PluginDefault>,
+    /// Values that defaults have added.
+    pub(super) added: usize,
+    pub(super) in_trigger: bool,
+    /// Names that `SetVariables` sets; `None` if they can't be known.
+    pub(super) set_variables: Option<Vec<String>>,
+}
+
+impl<'a> Reader<'a> {
+    /// Of a file.
+    pub fn new(text: &'a str) -> Self {
+        Self {
+            source: Source::new(text),
+            problems: Vec::new(),
+            ids: HashMap::new(),
+            other_ids: Vec::new(),
+            named: Vec::new(),
+            defaults: Vec::new(),
+            added: 0,
+            in_trigger: false,
+            set_variables: Some(Vec::new()),
+        }
+    }
+
+    /// Something is wrong.
+    pub fn problem(&mut self, at: Position, path: &str, detail: impl Into<String>) {
+        self.problem_near(at, path, detail, None);
+    }
+
+    /// Something is wrong, and something near it is not.
+    pub fn problem_near(
+        &mut self,
+        at: Position,
+        path: &str,
+        detail: impl Into<String>,
+        nearest: Option<String>,
+    ) {
+        if self.problems.len() >= ENOUGH {
+            return;
+        }
+        self.problems.push(Diagnostic {
+            path: path.to_owned(),
+            at,
+            detail: detail.into(),
+            nearest,
+        });
+    }
+
+    /// The candidate that is nearest to a name, while there is room to tell it.
+    pub fn near<'c>(
+        &self,
+        name: &str,
+        candidates: impl IntoIterator<Item = &'c str>,
+    ) -> Option<String> {
+        let room = self.problems.len() <= MAX_DIAGNOSTICS;
+        room.then(|| names::nearest(name, candidates)).flatten()
+    }
+
+    /// A value is not what is wanted.
+    pub fn unfit(&mut self, node: &Node, path: &str, wanted: &str) {
+        let detail = format!("This is {}; {wanted} is wanted.", node.describe());
+        self.problem(node.at, path, detail);
+    }
+
+    /// A text with expressions, compiled; its variables are looked at when all ids are known.
+    pub fn template(&mut self, node: &Node, scalar: &Scalar, path: &str) -> Option<Template> {
+        match Template::compile(&scalar.text) {
+            Ok(template) => {
+                for reference in template.references() {
+                    let at = self.source.locate(node, reference.offset);
+                    self.named.push(Named {
+                        reference,
+                        path: path.to_owned(),
+                        at,
+                        in_trigger: self.in_trigger,
+                    });
+                }
+                Some(template)
+            }
+            Err(problems) => {
+                for problem in problems {
+                    let at = self.source.locate(node, problem.offset);
+                    self.problem_near(at, path, problem.detail, problem.nearest);
+                }
+                None
+            }
+        }
+    }
+}
+
+/// The scalar of a node.
+pub fn scalar(node: &Node) -> Option<&Scalar> {
+    match &node.kind {
+        Kind::Scalar(scalar) if !scalar.value.is_null() => Some(scalar),
+        _ => None,
+    }
+}
