@@ -257,6 +257,8 @@ impl Host for TestHost {
         let found = self.world.flows.borrow().get(&(namespace, id)).cloned();
         let found = found.ok_or_else(|| Failure::terminal("flow_not_found", message));
         Box::pin(std::future::ready(found))
+    }
+
     fn kv(&self, call: KvCall) -> LocalBoxFuture<'static, Result<KvReply, CallError>> {
         let host = self.clone();
         Box::pin(async move {

@@ -1,33 +1,30 @@
 //! Whether a delivery may begin an execution of a flow, and which. The order of checks is that of the contract; what
-//! a flow adds to it comes last: conditions, then inputs. Nothing is begun where one of them does not hold, but a
-//! delivery whose task is there already gets its answer all the same.
+//! a flow adds to it comes last: conditions and inputs.
 
-use super::FlowName;
-use super::conditions::hold;
-use super::inputs::{
-    Begins, Halt, Instead, faults, inputs_invalid, labelled, roots_with, unrendered,
-};
-use super::{kept_headers, not_here};
+use super::inputs::{Begins, invalid_inputs, labelled, unrendered};
+use super::{FlowName, kept_headers, not_here};
 use crate::config::Source;
-use crate::flow::expression::{Outside, Scope, Stop};
+use crate::flow::expression::{Scope, Stop};
 use crate::flow::model::{Flow, Property, Webhook};
 use crate::flow::plan::{self, Frame, History, Meta, Received};
-use crate::function::flow::{Begun, FlowInput, FlowRef, policy};
+use crate::function::flow::{Arrival, Arrived, FlowRef, Secrets, arrive, policy};
 use crate::http::admit::{Admitted, Delivery, Mode, about, closely, key_at, unreadable, wishes};
 use crate::http::code::Code;
-use crate::http::hook::material;
-use crate::http::problem::{Cause, Problem};
+use crate::http::problem::Problem;
+use crate::http::prove::material;
 use crate::limits::MAX_RESPOND_WITHIN_MS;
 use crate::types::{Headers, Policy, TaskKey, TaskKind};
 use crate::webhook::{
     Document, Fingerprint, FingerprintMode, KeyRule, KeySource, Pointer, Proof, hex,
 };
-use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+/// Where a key is looked for without a provider.
+const FIELD: &[KeyRule] = &[KeyRule::IdempotencyKey];
+
 /// A delivery that may use a webhook: its signature holds, its body is unpacked.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The flow.
     pub name: &'a FlowName,
@@ -47,60 +44,45 @@ pub struct Seen<'a> {
     pub proof: Option<(&'a Source, &'a Proof)>,
     /// Random: names a task that no key names.
     pub fresh: &'a str,
-    /// Milliseconds since 1970.
-    pub now_ms: u64,
 }
 
-/// Decides about a delivery.
+/// Decides about a delivery. `None`: a condition of the trigger does not hold, so there is nothing to do.
 ///
 /// # Errors
-/// The first check that does not hold, or what has to be looked up before it can be told.
-pub fn admit(seen: &Seen<'_>, outside: &dyn Outside) -> Result<Begins, Halt> {
+/// The first check that does not hold.
+pub fn admit(seen: &Seen<'_>, secrets: &Secrets) -> Result<Option<Begins>, Problem> {
     let webhook = seen.webhook;
+    let on = webhook.idempotency.on;
     let (_, query) = seen.delivery.target.split_once('?').unwrap_or_default();
-    let mut received = Received {
+    let key = key_in(seen)?;
+    let rules = rules_of(seen);
+    let arrival = Arrival {
         method: seen.delivery.method.to_owned(),
         query: query.to_owned(),
         path: seen.tail.strip_prefix('/').unwrap_or_default().to_owned(),
         headers: kept_headers(seen.delivery.headers),
         body: seen.body.to_vec(),
-    };
-    let trigger = plan::variables(webhook, &received);
-    let key = key_in(seen, &trigger, outside)?;
-    let on = webhook.idempotency.on;
-    let own = if on { key.clone().unwrap_or_default() } else { seen.fresh.to_owned() };
-    let task_key = TaskKey::new(TaskKind::Source, &seen.name.function(), "", &own);
-    let about = labelled(seen.flow, about(seen.delivery.headers), key.as_deref(), &Map::new());
-    let meta = Meta {
-        execution_id: task_key.task_id().to_string(),
-        started_ms: seen.now_ms,
-        revision: seen.revision.revision,
-        trigger,
-        ..Meta::default()
-    };
-    let roots = roots_with(seen.flow, &meta, &about);
-    let scope = Scope { roots: &roots, outside };
-    let fingerprint = if on { fingerprint(seen, &scope)? } else { None };
-    let unless = instead(seen, &scope)?;
-    let policy = policy_of(seen);
-    let rules = seen.proof.map_or(&[KeyRule::IdempotencyKey][..], |(source, _)| source.key_rules());
-    let input = FlowInput {
-        flow: seen.revision.clone(),
-        begun: Begun::Webhook {
-            trigger: webhook.id.clone(),
-            method: std::mem::take(&mut received.method),
-            query: std::mem::take(&mut received.query),
-            path: std::mem::take(&mut received.path),
-        },
-        queued: !on,
         key,
-        headers: received.headers,
-        body: received.body,
-        ..FlowInput::default()
     };
-    Ok(Begins {
+    let fingerprint = if on { fingerprint(seen, &arrival, secrets)? } else { None };
+    let (key, mut input) = match arrive((seen.flow, seen.revision), webhook, arrival, secrets) {
+        Arrived::Begin { key, input } => (key, input),
+        Arrived::NotMeant => return Ok(None),
+        Arrived::NoKey => return Err(missing("The delivery has no idempotency key.")),
+        Arrived::Invalid(problems) => return Err(invalid_inputs(problems)),
+        Arrived::Failed(failure) => return Err(unrendered(&failure)),
+    };
+    // What an expression makes may have any characters.
+    input.key = input.key.map(|key| literal(&key)).transpose()?;
+    let own = match key {
+        Some(key) => literal(&key)?,
+        None => seen.fresh.to_owned(),
+    };
+    let about = labelled(seen.flow, about(seen.delivery.headers), input.key.as_deref(), &Map::new());
+    let policy = policy_of(seen);
+    Ok(Some(Begins {
         admitted: Admitted {
-            key: task_key,
+            key: TaskKey::new(TaskKind::Source, &seen.name.function(), "", &own),
             function: seen.name.function(),
             fingerprint,
             input: input.into_input(),
@@ -112,69 +94,49 @@ pub fn admit(seen: &Seen<'_>, outside: &dyn Outside) -> Result<Begins, Halt> {
             about,
         },
         policy,
-        unless,
-    })
+    }))
 }
 
-/// The key of a delivery: the trigger's own, the provider's, or that of the field. `None` only where none is needed.
-fn key_in(seen: &Seen<'_>, trigger: &Value, outside: &dyn Outside) -> Result<Option<String>, Halt> {
-    let on = seen.webhook.idempotency.on;
-    let missing = |why: &str| {
-        let detail = format!(
-            "{why} Send one; or say in the trigger where the key is (`idempotency.key`), or that each delivery is run by itself (`idempotency: off`)."
-        );
-        Problem::new(Code::KeyMissing, detail)
-    };
-    if seen.webhook.idempotency.key.is_some() {
-        let meta = Meta {
-            started_ms: seen.now_ms,
-            revision: seen.revision.revision,
-            trigger: trigger.clone(),
-            ..Meta::default()
-        };
-        let roots = plan::roots(seen.flow, &meta, &History::default(), &Frame::default());
-        let scope = Scope { roots: &roots, outside };
-        let text = match plan::key_of(seen.webhook, &scope) {
-            Ok(text) => text.filter(|text| !text.is_empty() && text != "null"),
-            Err(Stop::Failed(failure)) if on => {
-                let why = format!("`idempotency.key` of the trigger has no value: {}.", failure.message);
-                return Err(missing(&why).into());
-            }
-            Err(Stop::Failed(_)) => None,
-            Err(stop) => return Err(stop.into()),
-        };
-        return match text {
-            Some(text) => Ok(Some(literal(&text)?)),
-            None if on => Err(missing("`idempotency.key` of the trigger is empty for this delivery.").into()),
-            None => Ok(None),
-        };
+fn missing(why: &str) -> Problem {
+    let detail = format!(
+        "{why} Send one; or say in the trigger where it is (`idempotency.key`), or that each delivery is a task of its own (`idempotency: off`)."
+    );
+    Problem::new(Code::KeyMissing, detail)
+}
+
+/// Where the key is looked for, if the trigger has no expression for it.
+fn rules_of<'a>(seen: &Seen<'a>) -> &'a [KeyRule] {
+    seen.proof.map_or(FIELD, |(source, _)| source.key_rules())
+}
+
+/// The key that a delivery comes with: the provider's, or that of the field. `None` where the trigger has an expression
+/// for it, or none is needed.
+fn key_in(seen: &Seen<'_>) -> Result<Option<String>, Problem> {
+    let idempotency = &seen.webhook.idempotency;
+    if idempotency.key.is_some() {
+        return Ok(None);
     }
     let content_type = seen.delivery.headers.get("content-type");
-    let (rules, document, material) = match seen.proof {
-        Some((source, proof)) if source.scheme().is_signed() => (
-            source.key_rules(),
-            Document::by_its_bytes(seen.body),
-            material(source, proof, seen.body),
-        ),
-        Some((source, proof)) => (
-            source.key_rules(),
-            Document::new(content_type, seen.body),
-            material(source, proof, seen.body),
-        ),
-        None => (&[KeyRule::IdempotencyKey][..], Document::new(content_type, seen.body), None),
+    let signed = seen.proof.is_some_and(|(source, _)| source.scheme().is_signed());
+    let document = if signed {
+        Document::by_its_bytes(seen.body)
+    } else {
+        Document::new(content_type, seen.body)
     };
     let from = KeySource {
         headers: seen.delivery.headers,
         target: seen.delivery.target,
         document: &document,
-        material,
+        material: seen.proof.and_then(|(source, proof)| material(source, proof, seen.body)),
     };
-    let rules = closely(rules, wishes(rules, seen.delivery.headers));
-    match key_at(&rules, &from) {
+    let rules = rules_of(seen);
+    match key_at(&closely(rules, wishes(rules, seen.delivery.headers)), &from) {
         Ok(key) => Ok(Some(key)),
-        Err(problem) if problem.code == Code::KeyMissing && !on => Ok(None),
-        Err(problem) if problem.code == Code::KeyMissing => Err(missing(&problem.detail).into()),
-        Err(problem) => Err(problem.into()),
+        Err(problem) if problem.code == Code::KeyMissing && !idempotency.on => Ok(None),
+        Err(problem) if problem.code == Code::KeyMissing => {
+            Err(missing(&format!("{}.", problem.detail.trim_end_matches('.'))))
+        }
+        Err(problem) => Err(problem),
     }
 }
 
@@ -193,58 +155,59 @@ fn literal(text: &str) -> Result<String, Problem> {
 }
 
 /// What has to be equal under one key.
-fn fingerprint(seen: &Seen<'_>, scope: &Scope) -> Result<Option<Fingerprint>, Halt> {
+fn fingerprint(
+    seen: &Seen<'_>,
+    arrival: &Arrival,
+    secrets: &Secrets,
+) -> Result<Option<Fingerprint>, Problem> {
     let mode = match (&seen.webhook.idempotency.fingerprint, seen.proof) {
         (None, None) => FingerprintMode::Raw,
         (None, Some((source, _))) => source.fingerprint_mode().clone(),
         (Some(Property::Literal(Value::Bool(false))), _) => FingerprintMode::Off,
-        (Some(property), _) => {
-            let value = match property.render(scope) {
-                Ok(rendered) => rendered.value,
-                Err(Stop::Failed(failure)) => {
-                    return Err(unrendered("idempotency.fingerprint", &failure).into());
-                }
-                Err(stop) => return Err(stop.into()),
-            };
-            let hash = hex(&Sha256::digest(value.to_string().as_bytes()));
-            return Ok(Some(Fingerprint { hash, parts: Vec::new() }));
-        }
+        (Some(property), _) => return own_fingerprint(property, seen, arrival, secrets),
     };
     let document = Document::new(seen.delivery.headers.get("content-type"), seen.body);
     let delivery = seen.delivery;
     let made = mode.of(delivery.method, delivery.target, &document);
-    Ok(made.map_err(unreadable)?)
+    made.map_err(unreadable)
 }
 
-/// What is answered instead of beginning something, if conditions or inputs do not hold.
-fn instead(seen: &Seen<'_>, scope: &Scope) -> Result<Option<Instead>, Halt> {
-    let webhook = seen.webhook;
-    match hold(&webhook.conditions, scope, None, (seen.now_ms, &TimeZone::UTC)) {
-        Ok(true) => {}
-        Ok(false) => return Ok(Some(Instead::NoContent)),
-        Err(Stop::Failed(failure)) => {
-            return Ok(Some(Instead::Refused(unrendered("conditions", &failure))));
+/// What the trigger's own expression makes of a delivery.
+fn own_fingerprint(
+    property: &Property,
+    seen: &Seen<'_>,
+    arrival: &Arrival,
+    secrets: &Secrets,
+) -> Result<Option<Fingerprint>, Problem> {
+    let received = Received {
+        method: arrival.method.clone(),
+        query: arrival.query.clone(),
+        path: arrival.path.clone(),
+        headers: arrival.headers.clone(),
+        body: arrival.body.clone(),
+    };
+    let meta = Meta {
+        trigger: plan::variables(seen.webhook, &received),
+        ..Meta::default()
+    };
+    let roots = plan::roots(seen.flow, &meta, &History::default(), &Frame::default());
+    let scope = Scope {
+        roots: &roots,
+        outside: secrets,
+    };
+    match property.render(&scope) {
+        Ok(rendered) => {
+            let hash = hex(&Sha256::digest(rendered.value.to_string().as_bytes()));
+            let parts = Vec::new();
+            Ok(Some(Fingerprint { hash, parts }))
         }
-        Err(stop) => return Err(stop.into()),
+        Err(Stop::Failed(failure)) => Err(unrendered(&failure)),
+        Err(Stop::NeedsKv { .. } | Stop::NeedsNow) => Err(Problem::new(
+            Code::InputInvalid,
+            "idempotency.fingerprint sees the delivery and secrets: neither kv() nor now().",
+        )
+        .with_status(422)),
     }
-    let (mut given, mut secrets, mut wrong) = (Map::new(), Vec::new(), Vec::new());
-    for (name, property) in &webhook.inputs {
-        match property.render(scope) {
-            Ok(rendered) => {
-                secrets.extend(rendered.secrets);
-                given.insert(name.clone(), rendered.value);
-            }
-            Err(Stop::Failed(failure)) => wrong.push(Cause {
-                detail: failure.message,
-                pointer: name.clone(),
-            }),
-            Err(stop) => return Err(stop.into()),
-        }
-    }
-    if wrong.is_empty() {
-        wrong = faults(seen.flow, &given, scope, &secrets)?;
-    }
-    Ok((!wrong.is_empty()).then(|| Instead::Refused(inputs_invalid(wrong))))
 }
 
 fn policy_of(seen: &Seen<'_>) -> Policy {

@@ -1,21 +1,18 @@
 //! Whether a call may begin an execution of a flow.
 
-use super::FlowName;
-use super::inputs::{Begins, Halt, Instead, faults, given_of, inputs_invalid, labelled, roots_with};
-use super::kept_headers;
-use crate::flow::expression::{Outside, Scope};
+use super::inputs::{Begins, invalid_inputs, labelled, unrendered};
+use super::{FlowName, kept_headers};
 use crate::flow::model::Flow;
-use crate::flow::plan::Meta;
-use crate::function::flow::{Begun, FlowInput, FlowRef, policy};
+use crate::function::flow::{Begun, FlowInput, FlowRef, Secrets, check_call, policy};
 use crate::http::admit::{Admitted, Delivery, Mode, about, unreadable};
 use crate::http::prefer::Prefer;
-use crate::http::problem::Cause;
+use crate::http::problem::Problem;
 use crate::types::{TaskKey, TaskKind};
 use crate::webhook::{Document, FingerprintMode};
 use serde_json::{Map, Value};
 
 /// A call of a flow.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct CallOf<'a> {
     /// The flow.
     pub name: &'a FlowName,
@@ -25,68 +22,51 @@ pub struct CallOf<'a> {
     pub flow: &'a Flow,
     /// Its head.
     pub delivery: &'a Delivery<'a>,
-    /// Its bytes, unpacked.
+    /// Its bytes, unpacked: the inputs in JSON.
     pub body: &'a [u8],
     /// Tenant of the caller.
     pub tenant: &'a str,
     /// Labels that the caller gives.
     pub labels: &'a Map<String, Value>,
-    /// Milliseconds since 1970.
-    pub now_ms: u64,
+    /// The idempotency key.
+    pub key: &'a str,
 }
 
-/// Decides about a call: its key is checked before (`key`).
+/// Decides about a call.
 ///
 /// # Errors
-/// 422 with everything that is wrong with the inputs, or what has to be looked up before that can be told.
-pub fn admit_call(call: &CallOf<'_>, key: &str, outside: &dyn Outside) -> Result<Begins, Halt> {
-    let task_key = TaskKey::new(TaskKind::Function, &call.name.function(), call.tenant, key);
-    let about = labelled(call.flow, about(call.delivery.headers), Some(key), call.labels);
-    let meta = Meta {
-        execution_id: task_key.task_id().to_string(),
-        started_ms: call.now_ms,
-        revision: call.revision.revision,
-        ..Meta::default()
-    };
-    let roots = roots_with(call.flow, &meta, &about);
-    let scope = Scope { roots: &roots, outside };
-    let content_type = call.delivery.headers.get("content-type");
-    let document = Document::new(content_type, call.body);
+/// 422 with everything that is wrong with the inputs.
+pub fn admit_call(call: &CallOf<'_>, secrets: &Secrets) -> Result<Begins, Problem> {
+    let problems = check_call(call.flow, call.body, secrets);
+    let problems = problems.map_err(|failure| unrendered(&failure))?;
+    if !problems.is_empty() {
+        return Err(invalid_inputs(problems));
+    }
     let delivery = call.delivery;
+    let document = Document::new(delivery.headers.get("content-type"), call.body);
     let fingerprint = FingerprintMode::Raw.of(delivery.method, delivery.target, &document);
-    let fingerprint = fingerprint.map_err(unreadable)?;
-    let unless = match given_of(call.body) {
-        Ok(given) => {
-            let wrong = faults(call.flow, &given, &scope, &[])?;
-            (!wrong.is_empty()).then(|| Instead::Refused(inputs_invalid(wrong)))
-        }
-        Err(detail) => {
-            let pointer = String::new();
-            Some(Instead::Refused(inputs_invalid(vec![Cause { detail, pointer }])))
-        }
-    };
     let input = FlowInput {
         flow: call.revision.clone(),
         begun: Begun::Call,
-        key: Some(key.to_owned()),
+        key: Some(call.key.to_owned()),
         labels: call.labels.clone(),
-        headers: kept_headers(call.delivery.headers),
+        headers: kept_headers(delivery.headers),
         body: call.body.to_vec(),
         ..FlowInput::default()
     };
     let policy = policy();
+    let about = about(delivery.headers);
     Ok(Begins {
         admitted: Admitted {
-            key: task_key,
+            key: TaskKey::new(TaskKind::Function, &call.name.function(), call.tenant, call.key),
             function: call.name.function(),
-            fingerprint,
+            fingerprint: fingerprint.map_err(unreadable)?,
             input: input.into_input(),
-            prefer: Prefer::read(call.delivery.headers),
+            prefer: Prefer::read(delivery.headers),
             mode: Mode::Call,
             respond_within_ms: policy.respond_within_ms,
-            about,
+            about: labelled(call.flow, about, Some(call.key), call.labels),
         },
         policy,
-        unless,
     })
 }

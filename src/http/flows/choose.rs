@@ -2,9 +2,8 @@
 
 use super::FlowName;
 use crate::config::Source;
-use crate::flow::expression::{Outside, Scope, Stop};
 use crate::flow::model::{Flow, Trigger, Webhook};
-use crate::flow::plan::{self, Frame, History, Meta};
+use crate::function::flow::{Secrets, webhook_by_key};
 use crate::http::admit::{key_of, misconfigured};
 use crate::http::code::Code;
 use crate::http::headers::{is_credential, is_one_message};
@@ -12,8 +11,6 @@ use crate::http::problem::Problem;
 use crate::types::Headers;
 use crate::webhook::{KeyRule, single};
 use percent_encoding::percent_decode_str;
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 
 /// Where a delivery was sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,36 +55,12 @@ pub fn not_here() -> Problem {
     Problem::new(Code::NotFound, "No webhook of a flow has this address.")
 }
 
-/// The webhook that a sender may use. Every key is compared, in a time that says nothing about it.
-///
-/// # Errors
-/// When a key has to be looked up first.
-pub fn chosen<'f>(
-    flow: &'f Flow,
-    given: &Given,
-    outside: &dyn Outside,
-) -> Result<Option<&'f Webhook>, Stop> {
-    let Given::Key(given) = given else {
-        return Ok(webhooks(flow).find(|webhook| webhook.signature.is_some()));
-    };
-    let roots = plan::roots(flow, &Meta::default(), &History::default(), &Frame::default());
-    let scope = Scope { roots: &roots, outside };
-    let given = Sha256::digest(given.as_bytes());
-    let mut found = None;
-    for webhook in webhooks(flow) {
-        let key = match webhook.key.text(&scope) {
-            Ok((key, _)) => key,
-            // A secret that is not set fits nothing.
-            Err(Stop::Failed(_)) => continue,
-            Err(stop) => return Err(stop),
-        };
-        let key = key.trim();
-        let fits = Sha256::digest(key.as_bytes()).ct_eq(&given);
-        if bool::from(fits) && !key.is_empty() && found.is_none() {
-            found = Some(webhook);
-        }
+/// The webhook that a sender may use: the one with this key, or without a key the first that checks a signature.
+pub fn chosen<'f>(flow: &'f Flow, given: &Given, secrets: &Secrets) -> Option<&'f Webhook> {
+    match given {
+        Given::Key(key) => webhook_by_key(flow, key, secrets),
+        Given::Nothing => webhooks(flow).find(|webhook| webhook.signature.is_some()),
     }
-    Ok(found)
 }
 
 /// The source that a webhook's signature is checked with; `None`: it has none.

@@ -21,6 +21,6 @@ pub use document::{
     wants_yaml,
 };
 pub use execution::{Known, as_execution};
-pub use inputs::{Begins, Halt, Instead};
+pub use inputs::Begins;
 pub use name::FlowName;
 pub use pointer::{Origin, POINTERS, Pointer, Revision, Serving, TEXTS, TriggerLine};
