@@ -7,6 +7,7 @@ pub mod formats;
 pub mod kv;
 pub mod lock;
 pub mod model;
+pub mod plan;
 pub mod read;
 pub mod schema;
 pub mod support;

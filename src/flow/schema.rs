@@ -142,7 +142,7 @@ fn value(kind: &Kind) -> Value {
     };
     match kind {
         Kind::Any | Kind::Value | Kind::Ignored | Kind::Refused(_) => json!({}),
-        Kind::Text | Kind::Truth | Kind::Expression | Kind::Plain => text(),
+        Kind::Text | Kind::Truth | Kind::Expression | Kind::Plain | Kind::Prose => text(),
         Kind::Lines => json!({ "anyOf": [text(), { "type": "array", "items": text() }] }),
         Kind::Duration => or_expression(&duration()),
         Kind::Period => {

@@ -15,7 +15,10 @@ use std::fmt::Write as _;
 /// ```
 pub fn table() -> String {
     let mut page = String::from(
-        "# Flows: what is supported\n\nMade from the code that reads flows; whatever is not here is refused when a flow is loaded, with its place.\nA type `kv.Get` is written `io.kestra.plugin.core.kv.Get`, and one that has a dot in front of its name as `io.kestra.plugin.` with it.\nA property in **bold** has to be there.\n",
+        "# Flows: what is supported\n\n\
+         Made from the code that reads flows. Whatever is not here is refused when a flow is loaded, with its place.\n\
+         Names of types begin with `io.kestra.plugin.core.`, which is left out here; that of the Slack task begins with\n\
+         `io.kestra.plugin.`. A property in **bold** has to be there.\n",
     );
     properties(&mut page, "A flow", FLOW);
     let all: Vec<&About> = tasks().map(|spec| &spec.about).collect();
@@ -158,7 +161,7 @@ fn takes(kind: &Kind) -> String {
         }
         Kind::Count(least, most) => return format!("a whole number from {least} to {most}"),
         Kind::Factor => "a number from 1 on",
-        Kind::Plain => "a text",
+        Kind::Plain | Kind::Prose => "a text",
         Kind::Word(choices) => return words(choices),
         Kind::Words(choices) => return format!("a list of {}", words(choices)),
         Kind::Name(naming) => return format!("`{}`", naming.pattern()),

@@ -279,7 +279,9 @@ impl StepScope {
         namespace: &str,
         id: &str,
     ) -> Result<super::flow::FlowRef, Failure> {
-        self.host.flow_current(namespace.to_owned(), id.to_owned()).await
+        self.host
+            .flow_current(namespace.to_owned(), id.to_owned())
+            .await
     }
 
     /// A secret of the deployment, by its name; `None` if it is not set. The API token is no secret of

@@ -77,6 +77,8 @@ impl Ctx {
     pub(super) fn is_recorded(&self, name: &str) -> bool {
         let id = self.run.upcoming(&self.branch, name);
         let journal = self.run.journal.borrow();
-        journal.get(&id).is_some_and(|record| record.outcome.is_settled())
+        journal
+            .get(&id)
+            .is_some_and(|record| record.outcome.is_settled())
     }
 }

@@ -14,7 +14,6 @@ use super::admit::{
     Admitted, Delivery, Mode, about, body_fits, closely, fits, key_at, misconfigured, unreadable,
     wishes,
 };
-use super::body::{self, Bodies};
 use super::code::Code;
 use super::headers::keep_input;
 use super::media;
@@ -24,10 +23,9 @@ use crate::config::{App, Named, Source, Tenant};
 use crate::limits::MAX_KEY_CHARS;
 use crate::types::{Answer, Headers, Input, TaskKey, TaskKind};
 use crate::webhook::{
-    Arrival, Document, KeySource, Proof, Refusal, Secret, event_of, handshake, hex, single,
+    Document, KeySource, Proof, event_of, hex, single,
 };
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 /// A webhook that has come in.
 #[derive(Clone, Copy, Debug)]

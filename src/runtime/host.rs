@@ -12,6 +12,7 @@ use super::serve::TOKEN;
 use crate::flow::kv::{KvCall, KvReply};
 use crate::flow::lock::{LockCall, LockReply};
 use crate::function::bulk::BulkPage;
+use crate::function::flow::FlowRef;
 use crate::function::{
     CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse,
 };
@@ -212,6 +213,20 @@ impl Host for EdgeHost {
             children::until_ms(&self.edge, self.until_ms),
         );
         Box::pin(async move { lock::ask(&edge, call, until_ms).await })
+    }
+
+    fn flow_text(&self, digest: String) -> LocalBoxFuture<'static, Result<String, Failure>> {
+        let failure = Failure::retryable("flow_unreachable", format!("no text {digest}"));
+        Box::pin(std::future::ready(Err(failure)))
+    }
+
+    fn flow_current(
+        &self,
+        namespace: String,
+        id: String,
+    ) -> LocalBoxFuture<'static, Result<FlowRef, Failure>> {
+        let failure = Failure::retryable("flow_unreachable", format!("no flow {namespace}/{id}"));
+        Box::pin(std::future::ready(Err(failure)))
     }
 
     fn secret(&self, name: &str) -> Option<String> {

@@ -14,6 +14,7 @@ mod cron;
 mod driver;
 mod driver_faults;
 mod driver_functions;
+mod flow_run;
 #[cfg(feature = "lab")]
 mod fuzz_corpus;
 mod gateway;

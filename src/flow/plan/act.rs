@@ -85,7 +85,10 @@ pub(super) struct Pen<'a, 'b> {
 
 impl<'a, 'b> Pen<'a, 'b> {
     pub(super) fn new(scope: &'a Scope<'b>) -> Self {
-        Self { scope, secrets: RefCell::default() }
+        Self {
+            scope,
+            secrets: RefCell::default(),
+        }
     }
 
     pub(super) fn value(&self, property: &Property) -> Result<Value, Stop> {
@@ -114,7 +117,9 @@ impl<'a, 'b> Pen<'a, 'b> {
 
     pub(super) fn ms(&self, property: Option<&Property>) -> Result<Option<u64>, Stop> {
         let value = self.optional(property)?.filter(|value| !value.is_null());
-        value.map(|value| duration_ms(&value).map_err(Stop::Failed)).transpose()
+        value
+            .map(|value| duration_ms(&value).map_err(Stop::Failed))
+            .transpose()
     }
 
     pub(super) fn secrets(self) -> Vec<String> {
@@ -139,37 +144,55 @@ pub fn act(flow: &Flow, task: &Task, scope: &Scope) -> Result<Option<(Act, Vec<S
             Act::Note(Recorded::output("value", value))
         }
         Work::OutputValues { values } => Act::Note(Recorded::output("values", pen.value(values)?)),
-        Work::SetVariables { variables, overwrite } => variables_of(&pen, variables, *overwrite)?,
+        Work::SetVariables {
+            variables,
+            overwrite,
+        } => variables_of(&pen, variables, *overwrite)?,
         Work::Labels { labels } => {
             let labels = labels_of(&pen.value(labels)?);
             if let Some(name) = labels.keys().find(|name| name.starts_with("system.")) {
-                let message = format!("label {name} cannot be set by a task: system labels are set when a task begins");
+                let message = format!(
+                    "label {name} cannot be set by a task: system labels are set when a task begins"
+                );
                 Act::Fail(Failure::terminal("label_reserved", message))
             } else {
-                Act::Note(Recorded { labels, ..Recorded::default() })
+                Act::Note(Recorded {
+                    labels,
+                    ..Recorded::default()
+                })
             }
         }
-        Work::Fail { condition, error_message } => {
-            fail(&pen, condition.as_ref(), error_message.as_ref())?
-        }
-        Work::Assert { conditions, error_message } => {
-            assertion(&pen, conditions, error_message.as_ref())?
-        }
+        Work::Fail {
+            condition,
+            error_message,
+        } => fail(&pen, condition.as_ref(), error_message.as_ref())?,
+        Work::Assert {
+            conditions,
+            error_message,
+        } => assertion(&pen, conditions, error_message.as_ref())?,
         Work::Exit { state } => exit(&pen.text_or(state.as_ref(), "SUCCESS")?),
-        Work::Sleep { duration } => {
-            Act::Sleep { ms: pen.ms(Some(duration))?.unwrap_or_default() }
-        }
+        Work::Sleep { duration } => Act::Sleep {
+            ms: pen.ms(Some(duration))?.unwrap_or_default(),
+        },
         Work::Http(request) => match http::prepare(&pen, request)? {
             Ok(act) => Act::Http(act),
             Err(failure) => Act::Fail(failure),
         },
-        Work::KvGet { key, namespace, error_on_missing } => Act::Kv(KvAct {
+        Work::KvGet {
+            key,
+            namespace,
+            error_on_missing,
+        } => Act::Kv(KvAct {
             namespace: pen.text_or(namespace.as_ref(), &flow.namespace)?,
             key: pen.text(key)?,
             op: KvOp::Get,
             error_on_missing: pen.flag(error_on_missing.as_ref(), false)?,
         }),
-        Work::KvDelete { key, namespace, error_on_missing } => Act::Kv(KvAct {
+        Work::KvDelete {
+            key,
+            namespace,
+            error_on_missing,
+        } => Act::Kv(KvAct {
             namespace: pen.text_or(namespace.as_ref(), &flow.namespace)?,
             key: pen.text(key)?,
             op: KvOp::Delete,
@@ -196,27 +219,44 @@ pub fn act(flow: &Flow, task: &Task, scope: &Scope) -> Result<Option<(Act, Vec<S
 fn log(pen: &Pen, message: &Property, level: Option<&Property>) -> Result<Act, Stop> {
     let level = pen.text_or(level, "INFO")?.to_ascii_uppercase();
     let texts = match message {
-        Property::List(items) => items.iter().map(|item| pen.text(item)).collect::<Result<_, _>>()?,
+        Property::List(items) => items
+            .iter()
+            .map(|item| pen.text(item))
+            .collect::<Result<_, _>>()?,
         one => match pen.value(one)? {
             Value::Array(items) => items.iter().map(super::value_key).collect(),
             _ => vec![pen.text(one)?],
         },
     };
-    let logs = texts.into_iter().map(|message| Line { level: level.clone(), message });
-    Ok(Act::Note(Recorded { logs: logs.collect(), ..Recorded::default() }))
+    let logs = texts.into_iter().map(|message| Line {
+        level: level.clone(),
+        message,
+    });
+    Ok(Act::Note(Recorded {
+        logs: logs.collect(),
+        ..Recorded::default()
+    }))
 }
 
 fn variables_of(pen: &Pen, variables: &Property, overwrite: bool) -> Result<Act, Stop> {
     let Value::Object(variables) = pen.value(variables)? else {
-        return Ok(Act::Fail(Failure::terminal("variables_invalid", "variables are no map")));
+        return Ok(Act::Fail(Failure::terminal(
+            "variables_invalid",
+            "variables are no map",
+        )));
     };
     let there = pen.scope.roots.get("vars").and_then(Value::as_object);
-    let taken = variables.keys().find(|name| there.is_some_and(|vars| vars.contains_key(*name)));
+    let taken = variables
+        .keys()
+        .find(|name| there.is_some_and(|vars| vars.contains_key(*name)));
     if let Some(name) = taken.filter(|_| !overwrite) {
         let message = format!("variable {name} is there already, and overwrite is false");
         return Ok(Act::Fail(Failure::terminal("variable_exists", message)));
     }
-    Ok(Act::Note(Recorded { variables, ..Recorded::default() }))
+    Ok(Act::Note(Recorded {
+        variables,
+        ..Recorded::default()
+    }))
 }
 
 fn fail(pen: &Pen, condition: Option<&Property>, message: Option<&Property>) -> Result<Act, Stop> {
@@ -263,16 +303,29 @@ fn exit(word: &str) -> Act {
             | State::Failed
             | State::Killed
             | State::Cancelled),
-        ) => Act::Note(Recorded { exit: Some(state), ..Recorded::default() }),
+        ) => Act::Note(Recorded {
+            exit: Some(state),
+            ..Recorded::default()
+        }),
         _ => {
-            let message = format!("{word:?} is no state that an execution can end in: SUCCESS, WARNING, FAILED, KILLED, CANCELLED");
+            let message = format!(
+                "{word:?} is no state that an execution can end in: SUCCESS, WARNING, FAILED, KILLED, CANCELLED"
+            );
             Act::Fail(Failure::terminal("state_invalid", message))
         }
     }
 }
 
 fn set(pen: &Pen, flow: &Flow, work: &Work) -> Result<Act, Stop> {
-    let Work::KvSet { key, value, namespace, overwrite, ttl, kind } = work else {
+    let Work::KvSet {
+        key,
+        value,
+        namespace,
+        overwrite,
+        ttl,
+        kind,
+    } = work
+    else {
         return Ok(Act::Note(Recorded::default()));
     };
     let value = pen.value(value)?;
@@ -288,11 +341,20 @@ fn set(pen: &Pen, flow: &Flow, work: &Work) -> Result<Act, Stop> {
         Ok(typed) => typed,
         Err(failure) => return Ok(Act::Fail(failure)),
     };
-    let when = if pen.flag(overwrite.as_ref(), true)? { KvWhen::Always } else { KvWhen::Missing };
+    let when = if pen.flag(overwrite.as_ref(), true)? {
+        KvWhen::Always
+    } else {
+        KvWhen::Missing
+    };
     Ok(Act::Kv(KvAct {
         namespace: pen.text_or(namespace.as_ref(), &flow.namespace)?,
         key: pen.text(key)?,
-        op: KvOp::Set { value, kind, ttl_ms: pen.ms(ttl.as_ref())?, when },
+        op: KvOp::Set {
+            value,
+            kind,
+            ttl_ms: pen.ms(ttl.as_ref())?,
+            when,
+        },
         error_on_missing: false,
     }))
 }
@@ -314,7 +376,10 @@ fn convert(word: &str, value: Value) -> Result<(KvType, Value), Failure> {
     };
     let text = super::value_key(&value);
     let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
-    let dated = |ok: bool, kind, what| ok.then(|| (kind, text.clone().into())).ok_or_else(|| wrong(what));
+    let dated = |ok: bool, kind, what| {
+        ok.then(|| (kind, text.clone().into()))
+            .ok_or_else(|| wrong(what))
+    };
     match word.trim().to_ascii_uppercase().as_str() {
         "STRING" => Ok((KvType::String, text.into())),
         "NUMBER" => {
@@ -327,9 +392,7 @@ fn convert(word: &str, value: Value) -> Result<(KvType, Value), Failure> {
             _ => Err(wrong("boolean")),
         },
         "JSON" => match value {
-            Value::String(text) => {
-                Ok((KvType::Json, parsed(&text).ok_or_else(|| wrong("JSON"))?))
-            }
+            Value::String(text) => Ok((KvType::Json, parsed(&text).ok_or_else(|| wrong("JSON"))?)),
             other => Ok((KvType::Json, other)),
         },
         "DATETIME" => {
@@ -366,10 +429,13 @@ impl KvAct {
             Failure::terminal("kv_missing", message)
         };
         match reply {
-            KvReply::Found(None) | KvReply::Deleted(false) if self.error_on_missing => Err(missing()),
-            KvReply::Found(entry) => {
-                Ok(Recorded::output("value", entry.map_or(Value::Null, |entry: KvEntry| entry.value)))
+            KvReply::Found(None) | KvReply::Deleted(false) if self.error_on_missing => {
+                Err(missing())
             }
+            KvReply::Found(entry) => Ok(Recorded::output(
+                "value",
+                entry.map_or(Value::Null, |entry: KvEntry| entry.value),
+            )),
             KvReply::Deleted(was_there) => Ok(Recorded::output("deleted", was_there.into())),
             KvReply::Set { .. } => Ok(Recorded::default()),
             KvReply::Refused(_) => {
@@ -394,7 +460,11 @@ fn begin(pen: &Pen, subflow: &Subflow) -> Result<SubflowAct, Stop> {
         flatten("", own, &mut labels);
     }
     // A chain of executions has one of these.
-    let correlation = pen.scope.roots.get("labels").and_then(|l| l.pointer("/system/correlationId"));
+    let correlation = pen
+        .scope
+        .roots
+        .get("labels")
+        .and_then(|l| l.pointer("/system/correlationId"));
     labels.retain(|name, _| !name.starts_with("system."));
     if let Some(correlation) = correlation {
         labels.insert("system.correlationId".to_owned(), correlation.clone());
@@ -416,7 +486,11 @@ fn flatten(prefix: &str, value: &Value, out: &mut Map<String, Value>) {
     match value {
         Value::Object(map) => {
             for (name, value) in map {
-                let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                let name = if prefix.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{prefix}.{name}")
+                };
                 flatten(&name, value, out);
             }
         }
@@ -433,11 +507,17 @@ impl Pausing {
     /// As [`act`].
     pub fn of(pause: &Pause, scope: &Scope) -> Result<Self, Stop> {
         let pen = Pen::new(scope);
-        let behavior = pen.text_or(pause.behavior.as_ref(), "RESUME")?.to_ascii_uppercase();
+        let behavior = pen
+            .text_or(pause.behavior.as_ref(), "RESUME")?
+            .to_ascii_uppercase();
         if !["RESUME", "WARN", "FAIL", "CANCEL"].contains(&behavior.as_str()) {
-            let message = format!("{behavior:?} is no behavior of a pause: RESUME, WARN, FAIL, CANCEL");
+            let message =
+                format!("{behavior:?} is no behavior of a pause: RESUME, WARN, FAIL, CANCEL");
             return Err(Stop::Failed(Failure::terminal("behavior_invalid", message)));
         }
-        Ok(Self { ms: pen.ms(pause.duration.as_ref())?, behavior })
+        Ok(Self {
+            ms: pen.ms(pause.duration.as_ref())?,
+            behavior,
+        })
     }
 }

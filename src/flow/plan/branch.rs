@@ -58,7 +58,10 @@ pub fn values_of(values: &Property, scope: &Scope) -> Result<Vec<Value>, Stop> {
     };
     let most = crate::limits::MAX_FLOW_VALUES;
     if values.len() > most {
-        return Err(wrong(format!("{} values; a loop can have {most}", values.len())));
+        return Err(wrong(format!(
+            "{} values; a loop can have {most}",
+            values.len()
+        )));
     }
     Ok(values)
 }

@@ -53,8 +53,9 @@ pub fn document(flow: &Flow, of: &Execution) -> Value {
         histories.push(json!({ "state": of.state }));
     }
     let labels = of.history.labels.iter();
-    let labels: Vec<Value> =
-        labels.map(|(key, value)| json!({ "key": key, "value": value })).collect();
+    let labels: Vec<Value> = labels
+        .map(|(key, value)| json!({ "key": key, "value": value }))
+        .collect();
     let mut document = json!({
         "id": meta.execution_id,
         "task_id": meta.execution_id,
@@ -108,10 +109,13 @@ fn shown_trigger(trigger: &Value) -> Value {
         return Value::Null;
     };
     let mut variables = map.clone();
-    let take = |variables: &mut Map<String, Value>, name: &str| variables.remove(name).unwrap_or_default();
+    let take =
+        |variables: &mut Map<String, Value>, name: &str| variables.remove(name).unwrap_or_default();
     let id = take(&mut variables, "id");
     let kind = take(&mut variables, "type");
-    let large = variables.get("body").is_some_and(|body| body.to_string().len() > MAX_SHOWN_BODY_BYTES);
+    let large = variables
+        .get("body")
+        .is_some_and(|body| body.to_string().len() > MAX_SHOWN_BODY_BYTES);
     if large {
         variables.remove("body");
     }

@@ -40,11 +40,16 @@ pub fn is_accepted(status: u16, allow_failed: bool, allowed_codes: &[u16]) -> bo
     status < 400 || allow_failed || allowed_codes.contains(&status)
 }
 
-const METHODS: [&str; 8] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"];
+const METHODS: [&str; 8] = [
+    "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE",
+];
 
 /// The inner error is one of the request itself.
 pub(super) fn prepare(pen: &Pen, http: &Http) -> Result<Result<HttpAct, Failure>, Stop> {
-    let method = pen.text_or(http.method.as_ref(), "GET")?.trim().to_ascii_uppercase();
+    let method = pen
+        .text_or(http.method.as_ref(), "GET")?
+        .trim()
+        .to_ascii_uppercase();
     let wrong = |message: String| Ok(Err(Failure::terminal("request_invalid", message)));
     if !METHODS.contains(&method.as_str()) {
         return wrong(format!("{method:?} is no method of a request"));
@@ -73,14 +78,19 @@ pub(super) fn prepare(pen: &Pen, http: &Http) -> Result<Result<HttpAct, Failure>
     }
     authorise(pen, http, &mut headers)?;
     let codes = pen.optional(http.options.allowed_codes.as_ref())?;
-    let codes = codes.map_or_else(Vec::new, |codes| codes.as_array().cloned().unwrap_or_default());
+    let codes = codes.map_or_else(Vec::new, |codes| {
+        codes.as_array().cloned().unwrap_or_default()
+    });
     Ok(Ok(HttpAct {
         method,
         url: url.to_string(),
         headers,
         body,
         allow_failed: pen.flag(http.options.allow_failed.as_ref(), false)?,
-        allowed_codes: codes.iter().filter_map(|c| value_key(c).parse().ok()).collect(),
+        allowed_codes: codes
+            .iter()
+            .filter_map(|c| value_key(c).parse().ok())
+            .collect(),
         timeout_ms: pen.ms(http.options.timeout.as_ref())?,
     }))
 }
@@ -140,7 +150,9 @@ impl HttpAct {
             }
         }
         let mut recorded = Recorded::output("code", status.into());
-        recorded.outputs.insert("headers".to_owned(), Value::Object(lists));
+        recorded
+            .outputs
+            .insert("headers".to_owned(), Value::Object(lists));
         recorded.outputs.insert("body".to_owned(), body);
         let uri = self.url.split('?').next().unwrap_or_default();
         recorded.outputs.insert("uri".to_owned(), uri.into());

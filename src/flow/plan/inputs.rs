@@ -1,7 +1,7 @@
 //! Typed inputs of a flow.
 
-use super::value_key;
 use super::duration_ms;
+use super::value_key;
 use crate::flow::expression::Stop;
 use crate::flow::model::{Input, InputType, Property};
 use serde_json::{Map, Value};
@@ -27,11 +27,16 @@ pub fn typed(
 ) -> Result<Result<Map<String, Value>, Vec<InputFault>>, Stop> {
     let mut typed = Map::new();
     let mut faults = Vec::new();
-    let unknown = given.keys().filter(|name| wanted.iter().all(|input| input.id != **name));
+    let unknown = given
+        .keys()
+        .filter(|name| wanted.iter().all(|input| input.id != **name));
     for name in unknown {
         let names: Vec<&str> = wanted.iter().map(|input| input.id.as_str()).collect();
         let detail = format!("the flow has no such input; it has: {}", names.join(", "));
-        faults.push(InputFault { id: name.clone(), detail });
+        faults.push(InputFault {
+            id: name.clone(),
+            detail,
+        });
     }
     for input in wanted {
         let value = match (given.get(&input.id), &input.defaults) {
@@ -39,7 +44,10 @@ pub fn typed(
             (_, Some(property)) => default(property, &typed)?,
             _ => Value::Null,
         };
-        let fault = |detail| InputFault { id: input.id.clone(), detail };
+        let fault = |detail| InputFault {
+            id: input.id.clone(),
+            detail,
+        };
         if value.is_null() {
             if input.required {
                 faults.push(fault("it is required, and was not given".to_owned()));
@@ -55,7 +63,11 @@ pub fn typed(
             Err(detail) => faults.push(fault(detail)),
         }
     }
-    Ok(if faults.is_empty() { Ok(typed) } else { Err(faults) })
+    Ok(if faults.is_empty() {
+        Ok(typed)
+    } else {
+        Err(faults)
+    })
 }
 
 /// A value as its type: numbers and the like may come as text, as forms and queries send them.
@@ -73,11 +85,15 @@ fn convert(input: &Input, kind: InputType, value: Value) -> Result<Value, String
             let digits = trimmed.strip_prefix(['-', '+']).unwrap_or(trimmed);
             let whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
             let number = serde_json::from_str(trimmed.trim_start_matches('+')).ok();
-            number.filter(|_| whole).ok_or_else(|| wrong("whole number"))
+            number
+                .filter(|_| whole)
+                .ok_or_else(|| wrong("whole number"))
         }
         InputType::Float => {
             let number: Option<Value> = serde_json::from_str(trimmed).ok();
-            number.filter(Value::is_number).ok_or_else(|| wrong("number"))
+            number
+                .filter(Value::is_number)
+                .ok_or_else(|| wrong("number"))
         }
         InputType::Bool => match trimmed.to_ascii_lowercase().as_str() {
             "true" => Ok(true.into()),
@@ -93,19 +109,23 @@ fn convert(input: &Input, kind: InputType, value: Value) -> Result<Value, String
             let ok = trimmed.parse::<jiff::Timestamp>().is_ok()
                 || trimmed.parse::<jiff::Zoned>().is_ok()
                 || trimmed.parse::<jiff::civil::DateTime>().is_ok();
-            ok.then(|| trimmed.into()).ok_or_else(|| wrong("date and time of ISO 8601"))
+            ok.then(|| trimmed.into())
+                .ok_or_else(|| wrong("date and time of ISO 8601"))
         }
         InputType::Date => {
             let ok = trimmed.parse::<jiff::civil::Date>().is_ok();
-            ok.then(|| trimmed.into()).ok_or_else(|| wrong("date like 2026-11-30"))
+            ok.then(|| trimmed.into())
+                .ok_or_else(|| wrong("date like 2026-11-30"))
         }
         InputType::Time => {
             let ok = trimmed.parse::<jiff::civil::Time>().is_ok();
-            ok.then(|| trimmed.into()).ok_or_else(|| wrong("time like 08:30:00"))
+            ok.then(|| trimmed.into())
+                .ok_or_else(|| wrong("time like 08:30:00"))
         }
         InputType::Duration => {
             let ok = duration_ms(&value).is_ok();
-            ok.then(|| text.clone().into()).ok_or_else(|| wrong("duration like PT30S"))
+            ok.then(|| text.clone().into())
+                .ok_or_else(|| wrong("duration like PT30S"))
         }
         InputType::Json => match value {
             Value::String(text) => {
@@ -114,20 +134,31 @@ fn convert(input: &Input, kind: InputType, value: Value) -> Result<Value, String
             other => Ok(other),
         },
         InputType::Yaml => match value {
-            Value::String(text) => crate::flow::yaml::to_json(&text)
-                .map_err(|problems| format!("it is no YAML: {}", problems.join("; "))),
+            Value::String(text) => {
+                let parsed = crate::flow::yaml::parse(&text);
+                let problems: Vec<String> =
+                    parsed.problems.iter().map(ToString::to_string).collect();
+                let root = parsed.root.filter(|_| problems.is_empty());
+                root.map(|root| root.to_value())
+                    .ok_or_else(|| format!("it is no YAML: {}", problems.join("; ")))
+            }
             other => Ok(other),
         },
         InputType::Uri => {
             let ok = url::Url::parse(trimmed).is_ok();
-            ok.then(|| trimmed.into()).ok_or_else(|| wrong("absolute address"))
+            ok.then(|| trimmed.into())
+                .ok_or_else(|| wrong("absolute address"))
         }
         InputType::Email => {
             let parts = trimmed.split_once('@');
             let ok = parts.is_some_and(|(name, host)| {
-                !name.is_empty() && host.contains('.') && !host.contains('@') && !trimmed.contains(' ')
+                !name.is_empty()
+                    && host.contains('.')
+                    && !host.contains('@')
+                    && !trimmed.contains(' ')
             });
-            ok.then(|| trimmed.into()).ok_or_else(|| wrong("mail address"))
+            ok.then(|| trimmed.into())
+                .ok_or_else(|| wrong("mail address"))
         }
         InputType::Array => {
             let items = list(value).ok_or_else(|| wrong("list"))?;
@@ -159,7 +190,11 @@ fn select(input: &Input, value: Value) -> Result<Value, String> {
         return Ok(text.into());
     }
     let values: Vec<String> = input.values.iter().map(value_key).collect();
-    Err(format!("{} is none of: {}", shown(&value), values.join(", ")))
+    Err(format!(
+        "{} is none of: {}",
+        shown(&value),
+        values.join(", ")
+    ))
 }
 
 /// Looks at bounds and pattern.
@@ -177,18 +212,28 @@ fn bounded(input: &Input, value: Value) -> Result<Value, String> {
     let beyond = |bound: &Value, sign: f64| match input.kind {
         InputType::Int | InputType::Float => {
             let (value, bound) = (value.as_f64(), value_key(bound).parse::<f64>().ok());
-            value.zip(bound).is_some_and(|(value, bound)| (value - bound) * sign > 0.0)
+            value
+                .zip(bound)
+                .is_some_and(|(value, bound)| (value - bound) * sign > 0.0)
         }
         InputType::Duration => {
             let ms = |value: &Value| duration_ms(value).ok();
             ms(&value).zip(ms(bound)).is_some_and(|(value, bound)| {
-                if sign > 0.0 { value > bound } else { value < bound }
+                if sign > 0.0 {
+                    value > bound
+                } else {
+                    value < bound
+                }
             })
         }
         // Texts of ISO 8601 of one form are in order of time.
         InputType::Datetime | InputType::Date | InputType::Time => {
             let (value, bound) = (value_key(&value), value_key(bound));
-            if sign > 0.0 { value > bound } else { value < bound }
+            if sign > 0.0 {
+                value > bound
+            } else {
+                value < bound
+            }
         }
         _ => false,
     };
@@ -204,6 +249,9 @@ fn bounded(input: &Input, value: Value) -> Result<Value, String> {
 fn shown(value: &Value) -> String {
     let text = value.to_string();
     let cut: String = text.chars().take(60).collect();
-    if cut.len() < text.len() { format!("{cut}…") } else { cut }
+    if cut.len() < text.len() {
+        format!("{cut}…")
+    } else {
+        cut
+    }
 }
-

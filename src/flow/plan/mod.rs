@@ -45,7 +45,10 @@ pub fn duration_ms(value: &Value) -> Result<u64, Failure> {
         let ms = seconds * 1_000.0;
         // Ten years in milliseconds lie far below 2^53.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        return (0.0..3.2e11).contains(&ms).then_some(ms as u64).ok_or_else(wrong);
+        return (0.0..3.2e11)
+            .contains(&ms)
+            .then_some(ms as u64)
+            .ok_or_else(wrong);
     }
     let text = value.as_str().ok_or_else(wrong)?.trim();
     let span: jiff::Span = text.parse().map_err(|_| wrong())?;

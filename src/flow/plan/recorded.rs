@@ -63,13 +63,20 @@ impl State {
             Self::Paused,
             Self::Created,
         ];
-        all.into_iter().find(|state| state.as_str().eq_ignore_ascii_case(word.trim()))
+        all.into_iter()
+            .find(|state| state.as_str().eq_ignore_ascii_case(word.trim()))
     }
 
     /// The state of what consists of two: the worse one. What was left out is as good as a success.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
-        let plain = |state| if state == Self::Skipped { Self::Success } else { state };
+        let plain = |state| {
+            if state == Self::Skipped {
+                Self::Success
+            } else {
+                state
+            }
+        };
         plain(self).max(plain(other))
     }
 }
@@ -118,12 +125,18 @@ impl Recorded {
     pub fn output(name: &str, value: Value) -> Self {
         let mut outputs = Map::new();
         outputs.insert(name.to_owned(), value);
-        Self { outputs, ..Self::default() }
+        Self {
+            outputs,
+            ..Self::default()
+        }
     }
 
     /// It was left out.
     pub fn skipped() -> Self {
-        Self { state: State::Skipped, ..Self::default() }
+        Self {
+            state: State::Skipped,
+            ..Self::default()
+        }
     }
 
     /// With the texts of secrets taken out of everything in it.
@@ -158,7 +171,9 @@ pub fn mask_text(text: &str, secrets: &[String]) -> String {
     let mut sorted: Vec<&String> = secrets.iter().filter(|s| !s.is_empty()).collect();
     // A secret may be part of another one.
     sorted.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    sorted.into_iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
+    sorted.into_iter().fold(text.to_owned(), |text, secret| {
+        text.replace(secret.as_str(), MASK)
+    })
 }
 
 fn mask(value: Value, secrets: &[String]) -> Value {
@@ -166,7 +181,9 @@ fn mask(value: Value, secrets: &[String]) -> Value {
         Value::String(text) => Value::String(mask_text(&text, secrets)),
         Value::Array(items) => items.into_iter().map(|item| mask(item, secrets)).collect(),
         Value::Object(map) => {
-            let masked = map.into_iter().map(|(k, v)| (mask_text(&k, secrets), mask(v, secrets)));
+            let masked = map
+                .into_iter()
+                .map(|(k, v)| (mask_text(&k, secrets), mask(v, secrets)));
             Value::Object(masked.collect())
         }
         // A number may be a secret as well.

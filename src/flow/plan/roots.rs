@@ -69,7 +69,9 @@ pub fn value_key(value: &Value) -> String {
 /// ISO 8601, as expressions show it.
 pub(super) fn instant(ms: u64) -> String {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(ms).unwrap_or_default().to_string()
+    jiff::Timestamp::from_millisecond(ms)
+        .unwrap_or_default()
+        .to_string()
 }
 
 /// All variables.
@@ -77,8 +79,9 @@ pub fn roots(flow: &Flow, meta: &Meta, history: &History, frame: &Frame) -> Map<
     let mut vars: Map<String, Value> = flow.variables.iter().cloned().collect();
     vars.extend(history.variables.clone());
     let states = history.states.iter();
-    let tasks: Map<String, Value> =
-        states.map(|(id, state)| (id.clone(), json!({ "state": state }))).collect();
+    let tasks: Map<String, Value> = states
+        .map(|(id, state)| (id.clone(), json!({ "state": state })))
+        .collect();
     let mut execution = json!({
         "id": meta.execution_id,
         "originalId": meta.execution_id,
@@ -108,8 +111,10 @@ pub fn roots(flow: &Flow, meta: &Meta, history: &History, frame: &Frame) -> Map<
         ("envs", json!({})),
         ("globals", json!({})),
     ];
-    let mut roots: Map<String, Value> =
-        all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut roots: Map<String, Value> = all
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
     let around = |depth: usize| {
         let at = frame.values.len().checked_sub(depth)?;
         let value = frame.values.get(at)?;
@@ -160,12 +165,16 @@ pub fn nested(flat: &Map<String, Value>) -> Value {
 }
 
 fn put(map: &mut Map<String, Value>, name: &str, value: &Value) {
-    let inside = name.split_once('.').filter(|(head, rest)| !head.is_empty() && !rest.is_empty());
+    let inside = name
+        .split_once('.')
+        .filter(|(head, rest)| !head.is_empty() && !rest.is_empty());
     let Some((head, rest)) = inside else {
         map.insert(name.to_owned(), value.clone());
         return;
     };
-    let place = map.entry(head.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+    let place = map
+        .entry(head.to_owned())
+        .or_insert_with(|| Value::Object(Map::new()));
     match place {
         Value::Object(inner) => put(inner, rest, value),
         _ => {

@@ -27,7 +27,11 @@ pub struct Received {
 /// `trigger`: id, type, body, headers and parameters (maps of lists), method, path.
 pub fn variables(webhook: &Webhook, received: &Received) -> Value {
     let mut headers: Map<String, Value> = Map::new();
-    for (name, value) in received.headers.iter().filter(|(name, _)| !name.starts_with(':')) {
+    for (name, value) in received
+        .headers
+        .iter()
+        .filter(|(name, _)| !name.starts_with(':'))
+    {
         push(&mut headers, name, value);
     }
     let mut parameters: Map<String, Value> = Map::new();
@@ -66,7 +70,10 @@ fn push(lists: &mut Map<String, Value>, name: &str, value: &str) {
 
 fn is_form(received: &Received) -> bool {
     let content_type = received.headers.get("content-type").unwrap_or_default();
-    content_type.trim_start().to_ascii_lowercase().starts_with("application/x-www-form-urlencoded")
+    content_type
+        .trim_start()
+        .to_ascii_lowercase()
+        .starts_with("application/x-www-form-urlencoded")
 }
 
 /// JSON if it is a map or a list, else text, else base64; null without a body.
@@ -75,7 +82,9 @@ fn body(received: &Received) -> Value {
         return Value::Null;
     }
     let Ok(text) = std::str::from_utf8(&received.body) else {
-        return base64::engine::general_purpose::STANDARD.encode(&received.body).into();
+        return base64::engine::general_purpose::STANDARD
+            .encode(&received.body)
+            .into();
     };
     match crate::webhook::json::read_as::<Value>(&received.body) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => value,

@@ -22,7 +22,8 @@ pub fn undo_roots(undo: &Task, roots: &Map<String, Value>) -> Map<String, Value>
     let kept = roots.iter().filter(|(root, _)| {
         matches!(root.as_str(), "flow" | "execution") || named.iter().any(|r| r.root == **root)
     });
-    kept.map(|(root, value)| (root.clone(), value.clone())).collect()
+    kept.map(|(root, value)| (root.clone(), value.clone()))
+        .collect()
 }
 
 /// Whether a task that undoes names what came of the task that it undoes.
@@ -59,19 +60,40 @@ fn properties(work: &Work) -> Vec<&Property> {
         Work::OutputValues { values } => all.push(Some(values)),
         Work::SetVariables { variables, .. } => all.push(Some(variables)),
         Work::Labels { labels } => all.push(Some(labels)),
-        Work::Fail { condition, error_message } => {
+        Work::Fail {
+            condition,
+            error_message,
+        } => {
             all.extend([condition.as_ref(), error_message.as_ref()]);
         }
-        Work::Assert { conditions, error_message } => {
+        Work::Assert {
+            conditions,
+            error_message,
+        } => {
             all.extend([Some(conditions), error_message.as_ref()]);
         }
         Work::Exit { state } => all.push(state.as_ref()),
         Work::Sleep { duration } => all.push(Some(duration)),
-        Work::KvGet { key, namespace, error_on_missing }
-        | Work::KvDelete { key, namespace, error_on_missing } => {
+        Work::KvGet {
+            key,
+            namespace,
+            error_on_missing,
+        }
+        | Work::KvDelete {
+            key,
+            namespace,
+            error_on_missing,
+        } => {
             all.extend([Some(key), namespace.as_ref(), error_on_missing.as_ref()]);
         }
-        Work::KvSet { key, value, namespace, overwrite, ttl, kind } => {
+        Work::KvSet {
+            key,
+            value,
+            namespace,
+            overwrite,
+            ttl,
+            kind,
+        } => {
             all.extend([Some(key), Some(value), namespace.as_ref()]);
             all.extend([overwrite.as_ref(), ttl.as_ref(), kind.as_ref()]);
         }
@@ -79,15 +101,30 @@ fn properties(work: &Work) -> Vec<&Property> {
         Work::Http(http) => {
             let options = &http.options;
             all.extend([Some(&http.uri), http.method.as_ref(), http.headers.as_ref()]);
-            all.extend([http.params.as_ref(), http.content_type.as_ref(), http.body.as_ref()]);
-            all.extend([http.form_data.as_ref(), options.bearer.as_ref(), options.timeout.as_ref()]);
-            all.extend([options.allow_failed.as_ref(), options.allowed_codes.as_ref()]);
+            all.extend([
+                http.params.as_ref(),
+                http.content_type.as_ref(),
+                http.body.as_ref(),
+            ]);
+            all.extend([
+                http.form_data.as_ref(),
+                options.bearer.as_ref(),
+                options.timeout.as_ref(),
+            ]);
+            all.extend([
+                options.allow_failed.as_ref(),
+                options.allowed_codes.as_ref(),
+            ]);
             if let Some((user, password)) = &options.basic {
                 all.extend([Some(user), Some(password)]);
             }
         }
         Work::Subflow(subflow) => {
-            all.extend([Some(&subflow.namespace), Some(&subflow.flow_id), subflow.inputs.as_ref()]);
+            all.extend([
+                Some(&subflow.namespace),
+                Some(&subflow.flow_id),
+                subflow.inputs.as_ref(),
+            ]);
             all.push(subflow.labels.as_ref());
         }
         Work::If { .. }
@@ -104,9 +141,14 @@ fn properties(work: &Work) -> Vec<&Property> {
 
 /// A task of a flow, wherever it stands.
 pub fn find<'f>(flow: &'f Flow, id: &str) -> Option<&'f Task> {
-    [&flow.tasks, &flow.errors, &flow.finally, &flow.after_execution]
-        .into_iter()
-        .find_map(|tasks| within(tasks, id))
+    [
+        &flow.tasks,
+        &flow.errors,
+        &flow.finally,
+        &flow.after_execution,
+    ]
+    .into_iter()
+    .find_map(|tasks| within(tasks, id))
 }
 
 fn within<'f>(tasks: &'f [Task], id: &str) -> Option<&'f Task> {
@@ -114,14 +156,28 @@ fn within<'f>(tasks: &'f [Task], id: &str) -> Option<&'f Task> {
         if task.id == id {
             return Some(task);
         }
-        inside(&task.work).into_iter().find_map(|tasks| within(tasks, id))
+        inside(&task.work)
+            .into_iter()
+            .find_map(|tasks| within(tasks, id))
     })
 }
 
 fn inside(work: &Work) -> Vec<&[Task]> {
     match work {
-        Work::If { then, otherwise, errors, finally, .. } => vec![then, otherwise, errors, finally],
-        Work::Switch { cases, defaults, errors, finally, .. } => {
+        Work::If {
+            then,
+            otherwise,
+            errors,
+            finally,
+            ..
+        } => vec![then, otherwise, errors, finally],
+        Work::Switch {
+            cases,
+            defaults,
+            errors,
+            finally,
+            ..
+        } => {
             let mut all: Vec<&[Task]> = cases.iter().map(|(_, tasks)| tasks.as_slice()).collect();
             all.extend([defaults.as_slice(), errors, finally]);
             all

@@ -118,8 +118,12 @@ pub fn apply(
         return None;
     }
     let mut merged = own.to_vec();
-    for default in fitting() {
-        merge(&mut merged, &default.values, default.forced);
+    // The first one of a file wins, whether they are forced or not.
+    for default in fitting().filter(|default| !default.forced) {
+        merge(&mut merged, &default.values, false);
+    }
+    for default in fitting().filter(|default| default.forced).rev() {
+        merge(&mut merged, &default.values, true);
     }
     reader.added += added;
     Some(merged)

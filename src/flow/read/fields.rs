@@ -61,6 +61,7 @@ pub struct Fields {
     /// Its path.
     pub path: String,
     got: Vec<(&'static str, Position, Got)>,
+    written: Vec<&'static str>,
 }
 
 macro_rules! takes {
@@ -125,6 +126,11 @@ impl Fields {
     /// Whether it is there and was read.
     pub fn has(&self, name: &str) -> bool {
         self.got.iter().any(|(got, ..)| *got == name)
+    }
+
+    /// Whether it is there, whatever came of it.
+    pub fn wrote(&self, name: &str) -> bool {
+        self.written.contains(&name)
     }
 
     /// Where its value stands, or the map if it is not there.
@@ -198,6 +204,7 @@ impl Reader<'_> {
             at,
             path: path.to_owned(),
             got: Vec::new(),
+            written: Vec::new(),
         };
         let all = || specs.iter().copied().flatten();
         let mut seen: Vec<(&'static str, &str)> = Vec::new();
@@ -205,7 +212,8 @@ impl Reader<'_> {
             let path = inside(path, &entry.key);
             let Some(spec) = all().find(|spec| spec.is(&entry.key)) else {
                 let usable = all().filter(|spec| !matches!(spec.kind, Kind::Refused(_)));
-                let names = usable.flat_map(|spec| spec.old.iter().copied().chain([spec.name]));
+                let names = usable
+                    .flat_map(|spec| std::iter::once(spec.name).chain(spec.old.iter().copied()));
                 let near = self.near(&entry.key, names);
                 let detail = format!("This is no property of {whose}.");
                 self.problem_near(entry.at, &path, detail, near);
@@ -217,6 +225,7 @@ impl Reader<'_> {
                 continue;
             }
             seen.push((spec.name, &entry.key));
+            fields.written.push(spec.name);
             if let Kind::Refused(reason) = spec.kind {
                 self.problem(entry.at, &path, format!("Not supported: {reason}"));
                 continue;

@@ -4,7 +4,7 @@ use super::fields::Fields;
 use super::reader::Reader;
 use super::spec::{Kind, Naming, PropertySpec, ignored, may, need, refused};
 use super::{defaults, references};
-use crate::flow::model::{AnswerTemplate, Concurrency, Flow, Overflow};
+use crate::flow::model::{AnswerTemplate, Concurrency, Flow, Overflow, Property};
 use crate::flow::yaml::Node;
 
 const CONCURRENCY: &[PropertySpec] = &[
@@ -26,7 +26,7 @@ const ANSWER: &[PropertySpec] = &[
 pub const FLOW: &[PropertySpec] = &[
     need("id", Kind::Name(Naming::Flow), "Its name."),
     need("namespace", Kind::Name(Naming::Namespace), "Its namespace."),
-    may("description", Kind::Plain, "What it is for."),
+    may("description", Kind::Prose, "What it is for."),
     may("labels", Kind::LabelPairs, "Labels of its executions."),
     may("inputs", Kind::Inputs, "Typed inputs."),
     may(
@@ -63,6 +63,8 @@ pub const FLOW: &[PropertySpec] = &[
         "The answer of its webhook, if it is to be another one than the document of the execution.",
     ),
     ignored("revision"),
+    ignored("deleted"),
+    ignored("extend"),
     ignored("tenantId"),
     ignored("workerGroup"),
     refused("sla", "give tasks a `timeout`."),
@@ -86,7 +88,7 @@ pub fn flow(reader: &mut Reader<'_>, root: &Node) -> Option<Flow> {
         id: fields.text("id").unwrap_or_default(),
         namespace: fields.text("namespace").unwrap_or_default(),
         description: fields.text("description"),
-        labels: fields.pairs("labels").unwrap_or_default(),
+        labels: labels(&mut fields, reader),
         inputs: fields.inputs("inputs").unwrap_or_default(),
         variables: fields.variables("variables").unwrap_or_default(),
         outputs: fields.outputs("outputs").unwrap_or_default(),
@@ -101,7 +103,40 @@ pub fn flow(reader: &mut Reader<'_>, root: &Node) -> Option<Flow> {
         answer: answer(&mut fields),
     };
     references::check(reader, &flow);
+    recursion(reader, &flow);
     Some(flow)
+}
+
+/// Labels; those of the system are set by itself.
+fn labels(fields: &mut Fields, reader: &mut Reader<'_>) -> Vec<(String, Property)> {
+    let at = fields.at_of("labels");
+    let labels = fields.pairs("labels").unwrap_or_default();
+    for (name, _) in &labels {
+        if name.starts_with("system.") && name != "system.readOnly" {
+            let detail = format!("The label `{name}` is set by the system alone.");
+            reader.problem(at, "labels", detail);
+        }
+    }
+    labels
+}
+
+/// A flow that begins itself never ends.
+fn recursion(reader: &mut Reader<'_>, flow: &Flow) {
+    for call in std::mem::take(&mut reader.calls) {
+        let same = |property: &Property, name: &str, variable: &str| match property {
+            Property::Literal(value) => value.as_str() == Some(name),
+            Property::Template(template) => {
+                let source: String = template.source().split_whitespace().collect();
+                source == format!("{{{{{variable}}}}}")
+            }
+            _ => false,
+        };
+        if same(&call.flow_id, &flow.id, "flow.id")
+            && same(&call.namespace, &flow.namespace, "flow.namespace")
+        {
+            reader.problem(call.at, &call.path, "A flow can't begin itself.");
+        }
+    }
 }
 
 fn concurrency(fields: &mut Fields) -> Option<Concurrency> {

@@ -86,7 +86,7 @@ pub const INPUT: &[PropertySpec] = &[
         Kind::Pattern,
         "A regular expression that a `STRING` has to match as a whole.",
     ),
-    may("description", Kind::Plain, "What it is for."),
+    may("description", Kind::Prose, "What it is for."),
     ignored("displayName"),
     ignored("prefill"),
     ignored("autoSelectFirst"),
@@ -121,7 +121,13 @@ impl Reader<'_> {
         let mut ids = HashMap::new();
         for (index, item) in items.iter().enumerate() {
             let path = format!("{path}[{index}]");
-            inputs.extend(self.input(item, &path, &mut ids));
+            let input = self.input(item, &path, &mut ids);
+            if input.is_none()
+                && let Some(id) = item.get("id").and_then(scalar)
+            {
+                self.other_inputs.push(id.text.clone());
+            }
+            inputs.extend(input);
         }
         Some(inputs)
     }
@@ -202,7 +208,7 @@ impl Reader<'_> {
         if fields.has(name) && !has {
             let detail = format!("Only {whose} has this.");
             self.problem(fields.at_of(name), &path, detail);
-        } else if needs && !fields.has(name) {
+        } else if needs && !fields.wrote(name) && !fields.wrote("expression") {
             let detail = format!("It is missing, and {whose} needs it.");
             self.problem(fields.at, &path, detail);
         }

@@ -35,7 +35,19 @@ fn each_mistake_is_told() {
         ),
         (
             "- {id: a, type: io.kestra.plugin.core.tasks.kv.Sett}",
-            "Nearest: io.kestra.plugin.core.tasks.kv.Set.",
+            "Nearest: io.kestra.plugin.core.kv.Set.",
+        ),
+        (
+            "- {id: a, type: io.kestra.plugin.core.flow.Switch, value: x}",
+            "Either `cases` or `defaults` is needed.",
+        ),
+        (
+            "- {id: a, type: io.kestra.plugin.core.flow.Subflow, namespace: '{{ flow.namespace }}', flowId: f}",
+            "A flow can't begin itself.",
+        ),
+        (
+            "- {id: a, type: io.kestra.plugin.redis.string.Get}",
+            "`io.kestra.plugin.redis.string.Get` is not supported. Plugins outside of the core",
         ),
         ("- {id: a, type: kv.Get}", "Nearest: io.kestra.plugin.core"),
         (
@@ -114,6 +126,10 @@ fn each_mistake_of_any_task_is_told() {
 fn each_mistake_at_the_top_is_told() {
     let base = with_tasks("- {id: l, type: io.kestra.plugin.core.log.Log, message: m}");
     for (more, wanted) in [
+        (
+            "labels: {system.correlationId: x}",
+            "The label `system.correlationId` is set by the system alone.",
+        ),
         ("sla: []", "Not supported: give tasks a `timeout`."),
         (
             "concurrency: {limit: 0}",
@@ -182,6 +198,10 @@ fn each_mistake_at_the_top_is_told() {
 fn each_mistake_of_a_trigger_is_told() {
     let base = with_tasks("- {id: l, type: io.kestra.plugin.core.log.Log, message: m}");
     for (more, wanted) in [
+        (
+            "triggers: [{id: t, type: io.kestra.plugin.core.trigger.Flow, conditions: [{type: io.kestra.plugin.core.condition.DayWeek, dayOfWeek: monday, date: '{{ now() }}'}]}]",
+            "Only `{{ trigger.date }}` is supported here.",
+        ),
         (
             "triggers: [{id: t, type: io.kestra.plugin.core.trigger.Webhook}]",
             "`trigger.Webhook` needs it",

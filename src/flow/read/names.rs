@@ -9,7 +9,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         return None;
     }
     let lower = name.to_lowercase();
-    let allowed = (lower.chars().count() / 3).clamp(1, 4);
+    let allowed = lower.chars().count().div_ceil(3).clamp(1, 4);
     candidates
         .into_iter()
         .map(|candidate| {
@@ -44,7 +44,14 @@ pub fn nearest_type<'a>(name: &str, types: impl Iterator<Item = &'a str>) -> Opt
             (distance <= allowed).then_some((distance, of_group, candidate))
         })
         .min_by_key(|(distance, of_group, _)| (*distance, *of_group))
+        .filter(|(_, of_group, _)| *of_group == 0 || of_core(name))
         .map(|(_, _, candidate)| candidate.to_owned())
+}
+
+/// Whether it looks like a name of the core: plugins have names that end like those.
+fn of_core(name: &str) -> bool {
+    let plugin = name.strip_prefix("io.kestra.plugin.");
+    plugin.is_none_or(|rest| rest.starts_with("core."))
 }
 
 /// Types that are known and not supported, by the beginning of their name, with the reason.

@@ -158,3 +158,123 @@ pluginDefaults:
     };
     assert_eq!(level, &literal(json!("ERROR")));
 }
+
+#[test]
+fn the_first_default_of_a_file_wins_unless_a_task_says_otherwise() {
+    let text = with_tasks(
+        "
+  - {id: a, type: io.kestra.plugin.core.log.Log, message: m}
+  - {id: b, type: io.kestra.core.tasks.log.Log, message: m, level: DEBUG}
+pluginDefaults:
+  - {type: io.kestra.plugin.core.log.Log, values: {level: WARN, timeout: PT1S}}
+  - {type: io.kestra.plugin.core.task.Log, values: {level: ERROR}}
+  - {type: io.kestra.plugin.core.log.Log, values: {timeout: PT2S}, forced: true}
+  - {type: io.kestra.plugin.core.log.Log, values: {timeout: PT3S}, forced: true}
+",
+    );
+    let flow = read(&text).expect("a flow");
+    let levels: Vec<_> = flow
+        .tasks
+        .iter()
+        .map(|task| match &task.work {
+            Work::Log { level, .. } => level.clone(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let literal = |value: &str| Some(Property::Literal(json!(value)));
+    assert_eq!(levels, [literal("WARN"), literal("DEBUG")]);
+    assert_eq!(flow.tasks[1].timeout, literal("PT2S"));
+}
+
+#[test]
+fn mistakes_in_expressions_have_their_place() {
+    let text = with_tasks(
+        "
+  - id: a
+    type: io.kestra.plugin.core.log.Log
+    message: |
+      fine {{ flow.id }}
+      ä {{ inputs.name | uper }} {{ outputs.b.value }}
+  - id: b
+    type: io.kestra.plugin.core.debug.Return
+    format: \"{{ outputs.aa }} {{ nput }} {{ outputs.none ?? 'x' }}\"
+  - id: c
+    type: io.kestra.plugin.core.debug.Return
+    format: '{{ inputs.nam }} {{ vars.x }} {{ flow.name }} {{ tasks.d.state }} {{ envs.HOME }}'
+inputs:
+  - {id: name, type: STRING}
+variables: {y: 1}
+",
+    );
+    let wanted = [
+        "9:26 tasks[0].message: There is no filter `uper`. Nearest: upper.",
+        "12:17 tasks[1].format: There is no task `aa` in this flow. Nearest: a.",
+        "12:34 tasks[1].format: There is no variable `nput`. Nearest: inputs.",
+        "15:17 tasks[2].format: There is no input `nam` in this flow. Nearest: name.",
+        "15:34 tasks[2].format: There is no variable `x` in this flow. Nearest: y.",
+        "15:47 tasks[2].format: `flow` has no `name`.",
+        "15:63 tasks[2].format: There is no task `d` in this flow. Nearest: a.",
+        "15:83 tasks[2].format: `envs` is not supported; use `inputs`, `vars` or `kv()`.",
+    ];
+    assert_eq!(problems(&text), wanted);
+}
+
+#[test]
+fn no_name_stands_for_two_types() {
+    let tasks = tasks().map(|spec| &spec.about);
+    let triggers = TRIGGERS.iter().map(|spec| &spec.about);
+    let conditions = CONDITIONS.iter().map(|spec| &spec.about);
+    let mut names = std::collections::HashSet::new();
+    for about in tasks.chain(triggers).chain(conditions) {
+        for name in std::iter::once(&about.name).chain(about.aliases) {
+            assert!(names.insert(*name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn idempotency_has_three_forms() {
+    let of = |form: &str| {
+        let trigger = "type: io.kestra.plugin.core.trigger.Webhook, key: k";
+        let text = with_tasks("- {id: a, type: io.kestra.plugin.core.debug.Return}");
+        let text = format!("{text}\ntriggers: [{{id: t, {trigger}, idempotency: {form}}}]\n");
+        let flow = read(&text).expect("a flow");
+        match flow.triggers.as_slice() {
+            [Trigger::Webhook(webhook)] => webhook.idempotency.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(of("on").on && of("true").on && !of("off").on && !of("'Off'").on);
+    let map = of("{key: '{{ trigger.body.id }}', fingerprint: false, retention: P1D}");
+    assert!(map.on);
+    assert_eq!(map.key.expect("a key").source(), "{{ trigger.body.id }}");
+    assert_eq!(map.fingerprint, Some(Property::Literal(json!(false))));
+    assert_eq!(map.retention_ms, Some(86_400_000));
+}
+
+#[test]
+fn quoted_values_are_taken_for_what_is_wanted() {
+    let text = with_tasks(
+        "
+  - id: 1
+    type: io.kestra.plugin.core.log.Log
+    message: 12
+    disabled: 'false'
+    allowFailure: \"true\"
+    retry: {type: constant, interval: PT1S, maxAttempt: '3'}
+",
+    );
+    let flow = read(&text).expect("a flow");
+    let task = &flow.tasks[0];
+    assert_eq!(task.id, "1");
+    assert!(task.allow_failure);
+    assert_eq!(task.disabled, Some(Property::Literal(json!(false))));
+    assert_eq!(
+        task.retry.as_ref().and_then(|retry| retry.max_attempts),
+        Some(3)
+    );
+    let Work::Log { message, .. } = &task.work else {
+        panic!("log.Log")
+    };
+    assert_eq!(message, &Property::Literal(json!("12")));
+}

@@ -4,6 +4,7 @@ use super::defaults::PluginDefault;
 use super::names;
 use crate::flow::diagnostic::{Diagnostic, Position};
 use crate::flow::expression::{Reference, Template};
+use crate::flow::model::Property;
 use crate::flow::yaml::{Kind, Node, Scalar, Source};
 use crate::limits::MAX_DIAGNOSTICS;
 use std::collections::HashMap;
@@ -23,6 +24,18 @@ pub struct Named {
     pub in_trigger: bool,
 }
 
+/// Another flow that this one begins.
+pub struct Call {
+    /// Its namespace.
+    pub namespace: Property,
+    /// Its id.
+    pub flow_id: Property,
+    /// Where the id stands.
+    pub at: Position,
+    /// Path of the id.
+    pub path: String,
+}
+
 /// A flow while it is read: what is wrong with it is gathered here.
 pub struct Reader<'a> {
     pub(super) source: Source<'a>,
@@ -35,6 +48,9 @@ pub struct Reader<'a> {
     /// Values that defaults have added.
     pub(super) added: usize,
     pub(super) in_trigger: bool,
+    pub(super) calls: Vec<Call>,
+    /// Inputs that could not be read.
+    pub(super) other_inputs: Vec<String>,
     /// Names that `SetVariables` sets; `None` if they can't be known.
     pub(super) set_variables: Option<Vec<String>>,
 }
@@ -51,6 +67,8 @@ impl<'a> Reader<'a> {
             defaults: Vec::new(),
             added: 0,
             in_trigger: false,
+            calls: Vec::new(),
+            other_inputs: Vec::new(),
             set_variables: Some(Vec::new()),
         }
     }
@@ -113,12 +131,20 @@ impl<'a> Reader<'a> {
             Err(problems) => {
                 for problem in problems {
                     let at = self.source.locate(node, problem.offset);
-                    self.problem_near(at, path, problem.detail, problem.nearest);
+                    self.problem_near(at, path, sentence(&problem.detail), problem.nearest);
                 }
                 None
             }
         }
     }
+}
+
+/// A detail as a sentence.
+fn sentence(detail: &str) -> String {
+    let mut chars = detail.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string());
+    let end = if detail.ends_with('.') { "" } else { "." };
+    format!("{}{}{end}", first.unwrap_or_default(), chars.as_str())
 }
 
 /// The scalar of a node.

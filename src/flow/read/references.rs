@@ -72,14 +72,16 @@ pub fn check(reader: &mut Reader<'_>, flow: &Flow) {
 
 fn known(reader: &Reader<'_>, flow: &Flow) -> Known {
     let others = reader.other_ids.iter().cloned();
-    let first = |id: &str| id.split('.').next().unwrap_or(id).to_owned();
+    let first = |id: &String| id.split('.').next().unwrap_or_default().to_owned();
+    let unread = reader.other_inputs.iter();
+    let inputs = flow.inputs.iter().map(|input| &input.id).chain(unread);
     let variables = reader.set_variables.as_ref().map(|set| {
         let variables = flow.variables.iter().map(|(name, _)| name.clone());
         variables.chain(set.iter().cloned()).collect()
     });
     Known {
         tasks: reader.ids.keys().cloned().chain(others).collect(),
-        inputs: flow.inputs.iter().map(|input| first(&input.id)).collect(),
+        inputs: inputs.map(first).collect(),
         variables,
     }
 }

@@ -111,7 +111,11 @@ impl Reader<'_> {
     fn labels(&mut self, node: &Node, path: &str) -> Option<Property> {
         if let Yaml::List(items) = &node.kind {
             for (index, item) in items.iter().enumerate() {
-                self.label(item, &format!("{path}[{index}]"))?;
+                if item.get("key").is_none() || item.get("value").is_none() {
+                    let path = format!("{path}[{index}]");
+                    self.unfit(item, &path, "a map with `key` and `value`");
+                    return None;
+                }
             }
         }
         self.any(node, path)

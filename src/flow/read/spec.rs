@@ -44,6 +44,8 @@ pub enum Kind {
     Factor,
     /// A text without expressions.
     Plain,
+    /// A text for readers; nothing in it is rendered.
+    Prose,
     /// One of these words.
     Word(&'static [&'static str]),
     /// A list of these words.

@@ -152,7 +152,8 @@ impl Reader<'_> {
         what: &str,
         abouts: impl Iterator<Item = &'s About>,
     ) {
-        let names = abouts.flat_map(|about| about.aliases.iter().copied().chain([about.name]));
+        let names = abouts
+            .flat_map(|about| std::iter::once(about.name).chain(about.aliases.iter().copied()));
         let room = self.problems.len() <= MAX_DIAGNOSTICS;
         let mut near = room.then(|| nearest_type(name, names)).flatten();
         let at: Position = node.get("type").map_or(node.at, |name| name.at);

@@ -26,6 +26,13 @@ impl Reader<'_> {
             Kind::Count(least, most) => self.count(node, path, *least, *most).map(Got::Count),
             Kind::Factor => self.factor(node, path).map(Got::Factor),
             Kind::Plain => self.plain(node, path, "a text").map(Got::Text),
+            Kind::Prose => {
+                let text = scalar(node).map(|scalar| scalar.text.clone());
+                if text.is_none() {
+                    self.unfit(node, path, "a text");
+                }
+                text.map(Got::Text)
+            }
             Kind::Word(words) => self.word(node, path, words).map(Got::Text),
             Kind::Words(words) => self.words(node, path, words).map(Got::Texts),
             Kind::Name(naming) => self.name(node, path, *naming).map(Got::Text),

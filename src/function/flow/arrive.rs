@@ -72,7 +72,10 @@ impl Outside for Secrets<'_> {
 /// The webhook that has this key; compared in constant time, all of them.
 pub fn webhook_by_key<'f>(flow: &'f Flow, key: &str, secrets: &Secrets) -> Option<&'f Webhook> {
     let roots = roots_of(flow, &Value::Null);
-    let scope = Scope { roots: &roots, outside: secrets };
+    let scope = Scope {
+        roots: &roots,
+        outside: secrets,
+    };
     let mut found = None;
     for trigger in &flow.triggers {
         let Trigger::Webhook(webhook) = trigger else {
@@ -91,10 +94,21 @@ pub fn webhook_by_key<'f>(flow: &'f Flow, key: &str, secrets: &Secrets) -> Optio
 }
 
 fn roots_of(flow: &Flow, trigger: &Value) -> Map<String, Value> {
-    let meta = Meta { trigger: trigger.clone(), ..Meta::default() };
+    let meta = Meta {
+        trigger: trigger.clone(),
+        ..Meta::default()
+    };
     let mut roots = plan::roots(flow, &meta, &History::default(), &Frame::default());
     // There is no execution yet.
-    for root in ["execution", "taskrun", "task", "outputs", "tasks", "inputs", "labels"] {
+    for root in [
+        "execution",
+        "taskrun",
+        "task",
+        "outputs",
+        "tasks",
+        "inputs",
+        "labels",
+    ] {
         roots.remove(root);
     }
     roots
@@ -116,7 +130,10 @@ pub fn arrive(
     };
     let trigger = plan::variables(webhook, &received);
     let roots = roots_of(flow, &trigger);
-    let scope = Scope { roots: &roots, outside: secrets };
+    let scope = Scope {
+        roots: &roots,
+        outside: secrets,
+    };
     match hold(&webhook.conditions, &scope) {
         Ok(true) => {}
         Ok(false) => return Arrived::NotMeant,
@@ -148,7 +165,10 @@ pub fn arrive(
         body: arrival.body,
         ..FlowInput::default()
     };
-    Arrived::Begin { key: key.filter(|_| webhook.idempotency.on), input: Box::new(input) }
+    Arrived::Begin {
+        key: key.filter(|_| webhook.idempotency.on),
+        input: Box::new(input),
+    }
 }
 
 /// Whether all of them hold.
@@ -163,9 +183,7 @@ fn hold(conditions: &[Condition], scope: &Scope) -> Result<bool, Failure> {
 
 fn holds(condition: &Condition, scope: &Scope) -> Result<bool, Failure> {
     Ok(match condition {
-        Condition::Expression(template) => {
-            is_true(&template.text(scope).map_err(failure_of)?.0)
-        }
+        Condition::Expression(template) => is_true(&template.text(scope).map_err(failure_of)?.0),
         Condition::Not(inner) => !hold(inner, scope)?,
         Condition::Or(inner) => {
             for condition in inner {
@@ -187,7 +205,8 @@ fn failure_of(stop: Stop) -> Failure {
     match stop {
         Stop::Failed(failure) => failure,
         Stop::NeedsKv { .. } | Stop::NeedsNow => {
-            let message = "a trigger's expressions see the delivery and secrets: neither kv() nor now()";
+            let message =
+                "a trigger's expressions see the delivery and secrets: neither kv() nor now()";
             Failure::terminal("expression_failed", message)
         }
     }
@@ -198,7 +217,10 @@ fn failure_of(stop: Stop) -> Failure {
 fn inputs(flow: &Flow, webhook: &Webhook, scope: &Scope) -> Result<Vec<InputProblem>, Failure> {
     let mut given = Map::new();
     for (name, property) in &webhook.inputs {
-        given.insert(name.clone(), property.render(scope).map_err(failure_of)?.value);
+        given.insert(
+            name.clone(),
+            property.render(scope).map_err(failure_of)?.value,
+        );
     }
     check_inputs(flow, &given, scope)
 }
@@ -215,14 +237,20 @@ pub fn check_inputs(
     let checked = typed(&flow.inputs, given, |property, so_far| {
         let mut roots = scope.roots.clone();
         roots.insert("inputs".to_owned(), Value::Object(so_far.clone()));
-        let scope = Scope { roots: &roots, outside: scope.outside };
+        let scope = Scope {
+            roots: &roots,
+            outside: scope.outside,
+        };
         Ok(property.render(&scope)?.value)
     });
     match checked {
         Ok(Ok(_)) | Err(Stop::NeedsKv { .. } | Stop::NeedsNow) => Ok(Vec::new()),
         Ok(Err(faults)) => Ok(faults
             .into_iter()
-            .map(|fault| InputProblem { path: format!("inputs.{}", fault.id), detail: fault.detail })
+            .map(|fault| InputProblem {
+                path: format!("inputs.{}", fault.id),
+                detail: fault.detail,
+            })
             .collect()),
         Err(Stop::Failed(failure)) => Err(failure),
     }
@@ -232,7 +260,11 @@ pub fn check_inputs(
 ///
 /// # Errors
 /// As [`check_inputs`].
-pub fn check_call(flow: &Flow, body: &[u8], secrets: &Secrets) -> Result<Vec<InputProblem>, Failure> {
+pub fn check_call(
+    flow: &Flow,
+    body: &[u8],
+    secrets: &Secrets,
+) -> Result<Vec<InputProblem>, Failure> {
     let value = if body.iter().all(u8::is_ascii_whitespace) {
         json!({})
     } else {
@@ -243,8 +275,18 @@ pub fn check_call(flow: &Flow, body: &[u8], secrets: &Secrets) -> Result<Vec<Inp
     };
     let Value::Object(given) = value else {
         let detail = "the inputs are no JSON object".to_owned();
-        return Ok(vec![InputProblem { path: String::new(), detail }]);
+        return Ok(vec![InputProblem {
+            path: String::new(),
+            detail,
+        }]);
     };
     let roots = roots_of(flow, &Value::Null);
-    check_inputs(flow, &given, &Scope { roots: &roots, outside: secrets })
+    check_inputs(
+        flow,
+        &given,
+        &Scope {
+            roots: &roots,
+            outside: secrets,
+        },
+    )
 }

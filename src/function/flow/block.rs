@@ -29,13 +29,22 @@ impl Execution {
     }
 
     /// Tasks beside each other, each in a branch of its own; `most` at once, all if it is 0.
-    pub(super) async fn beside(&self, ctx: &Ctx, tasks: &[Task], most: usize, frame: &Frame) -> Course {
+    pub(super) async fn beside(
+        &self,
+        ctx: &Ctx,
+        tasks: &[Task],
+        most: usize,
+        frame: &Frame,
+    ) -> Course {
         let most = if most == 0 { tasks.len().max(1) } else { most };
         let work = tasks.iter().map(|task| {
             let ctx = ctx.branch(&task.id);
             async move { self.task(&ctx, task, frame).await }
         });
-        let ended: Vec<Course> = stream::iter(work).buffered(most.min(MAX_BESIDE)).collect().await;
+        let ended: Vec<Course> = stream::iter(work)
+            .buffered(most.min(MAX_BESIDE))
+            .collect()
+            .await;
         together(ended)
     }
 
@@ -82,7 +91,8 @@ impl Execution {
 
     pub(super) async fn in_order(&self, ctx: &Ctx, block: &Block, frame: &Frame) -> Course {
         let main = self.list(ctx, &block.tasks, frame);
-        self.block(ctx, (&block.errors, &block.finally), frame, main).await
+        self.block(ctx, (&block.errors, &block.finally), frame, main)
+            .await
     }
 }
 
@@ -91,5 +101,7 @@ pub(super) const MAX_BESIDE: usize = 64;
 
 /// What came of tasks beside each other: the first that stopped, in their order.
 pub(super) fn together(ended: Vec<Course>) -> Course {
-    ended.into_iter().try_fold(State::Success, |state, course| Ok(state.with(course?)))
+    ended
+        .into_iter()
+        .try_fold(State::Success, |state, course| Ok(state.with(course?)))
 }

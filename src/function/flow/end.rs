@@ -28,13 +28,28 @@ impl Execution {
         let key = self.begun.key.clone().filter(|_| self.begun.queued);
         let alone = match key {
             None => None,
-            Some(key) => Some(self.ctx.lock(&format!("flow-key/{}", super::digest(&format!("{name}/{key}"))), 1, queue).await?),
+            Some(key) => Some(
+                self.ctx
+                    .lock(
+                        &format!("flow-key/{}", super::digest(&format!("{name}/{key}"))),
+                        1,
+                        queue,
+                    )
+                    .await?,
+            ),
         };
         let permit = match self.flow.concurrency {
             None => Ok(None),
             Some(most) => {
-                let queue = if most.behavior == Overflow::Queue { queue } else { 0 };
-                let asked = self.ctx.lock(&format!("flow/{}", super::digest(&name)), most.limit, queue).await;
+                let queue = if most.behavior == Overflow::Queue {
+                    queue
+                } else {
+                    0
+                };
+                let asked = self
+                    .ctx
+                    .lock(&format!("flow/{}", super::digest(&name)), most.limit, queue)
+                    .await;
                 match asked {
                     Ok(held) => Ok(Some(held)),
                     Err(failure) if failure.code == "lock_full" => Err((most.behavior, failure)),
@@ -61,11 +76,24 @@ impl Execution {
 
     /// As many run as may, and it does not wait.
     async fn turned_away(&self, behavior: Overflow, failure: Failure) -> Result<Raw, Failure> {
-        let state = if behavior == Overflow::Cancel { State::Cancelled } else { State::Failed };
+        let state = if behavior == Overflow::Cancel {
+            State::Cancelled
+        } else {
+            State::Failed
+        };
         let message = "as many executions of this flow run as may";
-        let failure = Failure { code: "concurrency_exceeded".to_owned(), message: message.to_owned(), ..failure };
+        let failure = Failure {
+            code: "concurrency_exceeded".to_owned(),
+            message: message.to_owned(),
+            ..failure
+        };
         let error = Some(json!({ "code": failure.code, "message": message }));
-        let end = End { state, failure: Some(failure), error, outputs: Map::new() };
+        let end = End {
+            state,
+            failure: Some(failure),
+            error,
+            outputs: Map::new(),
+        };
         self.answered(end).await
     }
 
@@ -73,22 +101,36 @@ impl Execution {
     async fn through(&self) -> End {
         let frame = Frame::default();
         if let Err(failure) = self.set_up().await {
-            return self.ended_with(Err(Stopped::Failed { task_id: String::new(), failure }));
+            return self.ended_with(Err(Stopped::Failed {
+                task_id: String::new(),
+                failure,
+            }));
         }
         let flow = std::rc::Rc::clone(&self.flow);
         let main = self.list(&self.ctx, &flow.tasks, &frame);
-        let course = self.block(&self.ctx, (&flow.errors, &flow.finally), &frame, main).await;
+        let course = self
+            .block(&self.ctx, (&flow.errors, &flow.finally), &frame, main)
+            .await;
         let mut end = self.ended_with(course);
         if end.failure.is_none()
             && let Err(failure) = self.put_out(&mut end).await
         {
-            end = self.ended_with(Err(Stopped::Failed { task_id: "outputs".to_owned(), failure }));
+            end = self.ended_with(Err(Stopped::Failed {
+                task_id: "outputs".to_owned(),
+                failure,
+            }));
         }
         if !flow.after_execution.is_empty() {
-            let after = Frame { state: Some(end.state), error: end.error.clone(), ..frame };
+            let after = Frame {
+                state: Some(end.state),
+                error: end.error.clone(),
+                ..frame
+            };
             self.exit.set(None);
             // The state is known: nothing that happens here changes it.
-            let _ = self.list(&self.ctx.within("%after"), &flow.after_execution, &after).await;
+            let _ = self
+                .list(&self.ctx.within("%after"), &flow.after_execution, &after)
+                .await;
         }
         end
     }
@@ -97,26 +139,45 @@ impl Execution {
         let (state, failure, task_id) = match course {
             Ok(state) => (state, None, String::new()),
             Err(Stopped::Failed { task_id, failure }) => (State::Failed, Some(failure), task_id),
-            Err(Stopped::Exit(state @ (State::Success | State::Warning))) => (state, None, String::new()),
+            Err(Stopped::Exit(state @ (State::Success | State::Warning))) => {
+                (state, None, String::new())
+            }
             Err(Stopped::Exit(state)) => {
                 let message = format!("a task ended the execution as {}", state.as_str());
-                (state, Some(Failure::terminal("flow_exited", message)), String::new())
+                (
+                    state,
+                    Some(Failure::terminal("flow_exited", message)),
+                    String::new(),
+                )
             }
         };
         let error = failure.as_ref().map(|failure| shown(&task_id, failure));
-        End { state, failure, error, outputs: Map::new() }
+        End {
+            state,
+            failure,
+            error,
+            outputs: Map::new(),
+        }
     }
 
     /// Outputs of the flow.
     async fn put_out(&self, end: &mut End) -> Result<(), Failure> {
         let own = self.ctx.within("%outputs");
-        let frame = Frame { state: Some(end.state), ..Frame::default() };
+        let frame = Frame {
+            state: Some(end.state),
+            ..Frame::default()
+        };
         for output in &self.flow.outputs {
-            let rendered = self.rendered(&own, &frame, |scope| output.value.render(scope)).await?;
+            let rendered = self
+                .rendered(&own, &frame, |scope| output.value.render(scope))
+                .await?;
             self.secrets.borrow_mut().extend(rendered.secrets);
             end.outputs.insert(output.id.clone(), rendered.value);
         }
-        let masked = plan::Recorded { outputs: end.outputs.clone(), ..plan::Recorded::default() };
+        let masked = plan::Recorded {
+            outputs: end.outputs.clone(),
+            ..plan::Recorded::default()
+        };
         end.outputs = masked.without(&self.secrets.borrow()).outputs;
         Ok(())
     }
@@ -143,7 +204,11 @@ impl Execution {
     }
 
     fn document(&self, end: &End) -> Value {
-        let (meta, history, runs) = (self.meta.borrow(), self.history.borrow(), self.runs.borrow());
+        let (meta, history, runs) = (
+            self.meta.borrow(),
+            self.history.borrow(),
+            self.runs.borrow(),
+        );
         let execution = plan::Execution {
             meta: &meta,
             history: &history,
@@ -153,7 +218,10 @@ impl Execution {
             error: end.error.clone(),
         };
         let shown = document(&self.flow, &execution);
-        let masked = plan::Recorded { outputs: as_map(shown), ..plan::Recorded::default() };
+        let masked = plan::Recorded {
+            outputs: as_map(shown),
+            ..plan::Recorded::default()
+        };
         Value::Object(masked.without(&self.secrets.borrow()).outputs)
     }
 
@@ -182,21 +250,37 @@ impl Execution {
 
     async fn templated(&self, template: &AnswerTemplate, end: &End) -> Result<Answer, Failure> {
         let own = self.ctx.within("%answer");
-        let frame = Frame { state: Some(end.state), error: end.error.clone(), ..Frame::default() };
+        let frame = Frame {
+            state: Some(end.state),
+            error: end.error.clone(),
+            ..Frame::default()
+        };
         let status = match &template.status {
             None => 200,
             Some(status) => {
-                let (text, _) = self.rendered(&own, &frame, |scope| status.text(scope)).await?;
-                text.trim().parse().ok().filter(|status| (200..600).contains(status)).ok_or_else(|| {
-                    let message = format!("{text:?} is no status of an answer: 200 to 599");
-                    Failure::terminal("answer_invalid", message)
-                })?
+                let (text, _) = self
+                    .rendered(&own, &frame, |scope| status.text(scope))
+                    .await?;
+                text.trim()
+                    .parse()
+                    .ok()
+                    .filter(|status| (200..600).contains(status))
+                    .ok_or_else(|| {
+                        let message = format!("{text:?} is no status of an answer: 200 to 599");
+                        Failure::terminal("answer_invalid", message)
+                    })?
             }
         };
         let mut answer = match &template.body {
-            None => Answer { status, headers: Headers::default(), body: Vec::new() },
+            None => Answer {
+                status,
+                headers: Headers::default(),
+                body: Vec::new(),
+            },
             Some(body) => {
-                let rendered = self.rendered(&own, &frame, |scope| body.render(scope)).await?;
+                let rendered = self
+                    .rendered(&own, &frame, |scope| body.render(scope))
+                    .await?;
                 let body = self.masked(rendered.value, rendered.secrets);
                 match body {
                     Value::String(text) => text_answer(status, "text/plain; charset=utf-8", text),
@@ -205,7 +289,9 @@ impl Execution {
             }
         };
         for (name, value) in &template.headers {
-            let (text, secrets) = self.rendered(&own, &frame, |scope| value.text(scope)).await?;
+            let (text, secrets) = self
+                .rendered(&own, &frame, |scope| value.text(scope))
+                .await?;
             answer.headers.set(name, self.kept(secrets, text));
         }
         Ok(answer)
@@ -214,7 +300,12 @@ impl Execution {
     fn masked(&self, value: Value, secrets: Vec<String>) -> Value {
         self.secrets.borrow_mut().extend(secrets);
         let recorded = plan::Recorded::output("it", value).without(&self.secrets.borrow());
-        recorded.outputs.into_iter().next().map(|(_, value)| value).unwrap_or_default()
+        recorded
+            .outputs
+            .into_iter()
+            .next()
+            .map(|(_, value)| value)
+            .unwrap_or_default()
     }
 }
 
@@ -231,5 +322,9 @@ fn json_answer(status: u16, body: &Value) -> Answer {
 
 fn text_answer(status: u16, content_type: &str, body: String) -> Answer {
     let headers = std::iter::once(("content-type", content_type)).collect();
-    Answer { status, headers, body: body.into_bytes() }
+    Answer {
+        status,
+        headers,
+        body: body.into_bytes(),
+    }
 }

@@ -59,7 +59,9 @@ impl Execution {
         let correlation = begun.labels.get("system.correlationId").cloned();
         let correlation = correlation.or_else(|| begun.key.clone().map(Value::String));
         let correlation = correlation.unwrap_or_else(|| meta.execution_id.clone().into());
-        history.labels.insert("system.correlationId".to_owned(), correlation);
+        history
+            .labels
+            .insert("system.correlationId".to_owned(), correlation);
         Ok(Self {
             ctx,
             flow,
@@ -74,7 +76,12 @@ impl Execution {
 
     /// The variables in a frame.
     pub(super) fn roots(&self, frame: &Frame) -> Map<String, Value> {
-        roots(&self.flow, &self.meta.borrow(), &self.history.borrow(), frame)
+        roots(
+            &self.flow,
+            &self.meta.borrow(),
+            &self.history.borrow(),
+            frame,
+        )
     }
 
     /// Labels of the flow and of whoever began it, and the typed inputs.
@@ -88,20 +95,30 @@ impl Execution {
                 plan::typed(&flow.inputs, &given, |property, so_far| {
                     let mut roots = scope.roots.clone();
                     roots.insert("inputs".to_owned(), Value::Object(so_far.clone()));
-                    let scope = crate::flow::expression::Scope { roots: &roots, outside: scope.outside };
+                    let scope = crate::flow::expression::Scope {
+                        roots: &roots,
+                        outside: scope.outside,
+                    };
                     Ok(property.render(&scope)?.value)
                 })
             })
             .await?;
         let inputs = typed.map_err(|faults| {
-            let listed: Vec<String> =
-                faults.iter().map(|fault| format!("{}: {}", fault.id, fault.detail)).collect();
+            let listed: Vec<String> = faults
+                .iter()
+                .map(|fault| format!("{}: {}", fault.id, fault.detail))
+                .collect();
             Failure::terminal("inputs_invalid", listed.join("; ")).cut()
         })?;
         self.meta.borrow_mut().inputs = inputs;
         for (name, property) in &flow.labels {
-            let text = self.rendered(&ctx, &frame, |scope| property.text(scope)).await?;
-            self.history.borrow_mut().labels.insert(name.clone(), self.kept(text.1, text.0).into());
+            let text = self
+                .rendered(&ctx, &frame, |scope| property.text(scope))
+                .await?;
+            self.history
+                .borrow_mut()
+                .labels
+                .insert(name.clone(), self.kept(text.1, text.0).into());
         }
         let more = labels_of(&Value::Object(self.begun.labels.clone()));
         self.history.borrow_mut().labels.extend(more);
@@ -117,13 +134,19 @@ impl Execution {
                 None => &[],
             },
             Begun::Trigger(variables) => {
-                let id = variables.get("id").and_then(Value::as_str).unwrap_or_default();
+                let id = variables
+                    .get("id")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
                 inputs_of(&self.flow, id)
             }
         };
         let mut given = Map::new();
         for (name, property) in inputs {
-            let value = self.rendered(ctx, frame, |scope| property.render(scope)).await?.value;
+            let value = self
+                .rendered(ctx, frame, |scope| property.render(scope))
+                .await?
+                .value;
             given.insert(name.clone(), value);
         }
         Ok(given)
@@ -140,7 +163,12 @@ impl Execution {
         let (task_id, _) = &frame.task;
         let mut history = self.history.borrow_mut();
         if recorded.state != State::Skipped {
-            put(&mut history.outputs, task_id, &frame.values, &recorded.outputs);
+            put(
+                &mut history.outputs,
+                task_id,
+                &frame.values,
+                &recorded.outputs,
+            );
         }
         history.states.insert(task_id.clone(), recorded.state);
         history.labels.extend(recorded.labels.clone());
@@ -172,12 +200,26 @@ impl Execution {
     /// How a task that has tasks inside ended.
     pub(super) fn settle_run(&self, frame: &Frame, state: State) {
         let (task_id, _) = &frame.task;
-        self.history.borrow_mut().states.insert(task_id.clone(), state);
-        self.line(frame, Recorded { state, ..Recorded::default() });
+        self.history
+            .borrow_mut()
+            .states
+            .insert(task_id.clone(), state);
+        self.line(
+            frame,
+            Recorded {
+                state,
+                ..Recorded::default()
+            },
+        );
     }
 
     /// The frame of a task within another one.
-    pub(super) fn frame(&self, around: &Frame, task: &crate::flow::model::Task, ctx: &Ctx) -> Frame {
+    pub(super) fn frame(
+        &self,
+        around: &Frame,
+        task: &crate::flow::model::Task,
+        ctx: &Ctx,
+    ) -> Frame {
         let id = StepId::new(&ctx.branch, &task.id, 0);
         let run_id = id.derived_key(ctx.task_id(), ctx.generation());
         Frame {
@@ -194,7 +236,9 @@ fn put(outputs: &mut Map<String, Value>, name: &str, values: &[Value], own: &Map
         outputs.insert(name.to_owned(), Value::Object(own.clone()));
         return;
     };
-    let place = outputs.entry(name.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+    let place = outputs
+        .entry(name.to_owned())
+        .or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(inner) = place {
         put(inner, &value_key(first), rest, own);
     }
@@ -207,7 +251,10 @@ fn given(body: &[u8]) -> Result<Map<String, Value>, Failure> {
     match from_json(body) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(Value::Null) => Ok(Map::new()),
-        Ok(_) => Err(Failure::terminal("inputs_invalid", "the inputs are no JSON object")),
+        Ok(_) => Err(Failure::terminal(
+            "inputs_invalid",
+            "the inputs are no JSON object",
+        )),
         Err(problem) => Err(Failure::terminal("inputs_invalid", problem.detail)),
     }
 }
@@ -233,7 +280,12 @@ fn trigger_of(flow: &Flow, begun: &FlowInput) -> Result<Value, Failure> {
     match &begun.begun {
         Begun::Call => Ok(Value::Null),
         Begun::Trigger(variables) => Ok(variables.clone()),
-        Begun::Webhook { trigger, method, query, path } => {
+        Begun::Webhook {
+            trigger,
+            method,
+            query,
+            path,
+        } => {
             let webhook = webhook_of(flow, trigger).ok_or_else(|| {
                 let message = format!("the flow has no webhook {trigger:?}");
                 Failure::terminal("trigger_gone", message)

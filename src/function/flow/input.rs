@@ -110,7 +110,8 @@ impl FlowInput {
             Failure::terminal("input_invalid", message)
         };
         let field = input.headers.get(FLOW_FIELD);
-        let field = field.ok_or_else(|| wrong("it comes by the address of its flow only".to_owned()))?;
+        let field =
+            field.ok_or_else(|| wrong("it comes by the address of its flow only".to_owned()))?;
         let told: Told = serde_json::from_str(field).map_err(|error| wrong(error.to_string()))?;
         let mut headers = input.headers.clone();
         headers.remove(FLOW_FIELD);
@@ -139,6 +140,9 @@ impl FlowInput {
         let mut headers = self.headers;
         // Names and values of the crate's own types have a JSON form.
         headers.set(FLOW_FIELD, serde_json::to_string(&told).unwrap_or_default());
-        Input { headers, body: self.body }
+        Input {
+            headers,
+            body: self.body,
+        }
     }
 }

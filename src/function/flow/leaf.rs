@@ -41,7 +41,9 @@ impl Execution {
                 return Ok(None);
             }
             let flow = Rc::clone(&self.flow);
-            let act = self.rendered(own, frame, |scope| plan::act(&flow, task, scope)).await?;
+            let act = self
+                .rendered(own, frame, |scope| plan::act(&flow, task, scope))
+                .await?;
             let timeout_ms = self.timeout(own, task, frame).await?;
             Ok(act.map(|(act, secrets)| (act, secrets, timeout_ms)))
         };
@@ -51,7 +53,15 @@ impl Execution {
             Err(failure) => return ctx.note(&task.id, || Err(failure)).await,
         };
         self.secrets.borrow_mut().extend(secrets.clone());
-        let doing = Doing { execution: self, ctx, own, task, frame, secrets, timeout_ms };
+        let doing = Doing {
+            execution: self,
+            ctx,
+            own,
+            task,
+            frame,
+            secrets,
+            timeout_ms,
+        };
         doing.carry(act).await
     }
 
@@ -59,7 +69,10 @@ impl Execution {
         let Some(timeout) = &task.timeout else {
             return Ok(None);
         };
-        let value = self.rendered(own, frame, |scope| timeout.render(scope)).await?.value;
+        let value = self
+            .rendered(own, frame, |scope| timeout.render(scope))
+            .await?
+            .value;
         duration_ms(&value).map(Some)
     }
 }
@@ -92,7 +105,9 @@ impl Doing<'_> {
             }
             Act::Fail(failure) => {
                 let message = plan::mask_text(&failure.message, &self.secrets);
-                self.ctx.note(&id, || Err(Failure { message, ..failure })).await
+                self.ctx
+                    .note(&id, || Err(Failure { message, ..failure }))
+                    .await
             }
             Act::Http(http) => self.request(http)?.await,
             Act::Kv(kv) => self.key(kv)?.await,
@@ -140,7 +155,10 @@ impl Doing<'_> {
 
     /// Its own, or those of the flow.
     fn tries(&self) -> Option<&Tries> {
-        self.task.retry.as_ref().or(self.execution.flow.retry.as_ref())
+        self.task
+            .retry
+            .as_ref()
+            .or(self.execution.flow.retry.as_ref())
     }
 
     fn key(&self, kv: KvAct) -> Result<Step<Recorded>, Failure> {
@@ -166,9 +184,17 @@ impl Doing<'_> {
             async move {
                 let again = stubborn && !scope.is_last_try();
                 let sent = send(&scope, &http).await.map_err(|failure| {
-                    let kind = if again { FailureKind::Retryable } else { failure.kind };
+                    let kind = if again {
+                        FailureKind::Retryable
+                    } else {
+                        failure.kind
+                    };
                     let message = plan::mask_text(&failure.message, &secrets);
-                    Failure { kind, message, ..failure }
+                    Failure {
+                        kind,
+                        message,
+                        ..failure
+                    }
                 })?;
                 let mut recorded = sent.without(&secrets);
                 if warns && scope.try_number() > 1 {
@@ -210,9 +236,13 @@ impl Doing<'_> {
         let ended = child.named("%begin").with_input(input.into_input()).await;
         match ended {
             Ok(fetched) => Ok(of_child(&act, &fetched.body)),
-            Err(failure) if act.wait && !act.transmit_failed && failure.code.starts_with("child_") => {
+            Err(failure)
+                if act.wait && !act.transmit_failed && failure.code.starts_with("child_") =>
+            {
                 let mut recorded = Recorded::output("state", json!(State::Failed));
-                recorded.outputs.insert("error".to_owned(), failure.message.into());
+                recorded
+                    .outputs
+                    .insert("error".to_owned(), failure.message.into());
                 Ok(recorded)
             }
             Err(failure) => Err(failure),
@@ -248,7 +278,9 @@ pub(super) async fn send(scope: &StepScope, http: &HttpAct) -> Result<Recorded, 
     };
     let own_key = request.headers.get("idempotency-key").is_some();
     let field = (!own_key).then_some("idempotency-key");
-    let response = dispatch(scope, request, field).await.map_err(not_answered)?;
+    let response = dispatch(scope, request, field)
+        .await
+        .map_err(not_answered)?;
     if is_accepted(response.status, http.allow_failed, &http.allowed_codes) {
         let kept: Headers = response.headers.iter().collect();
         let body = FetchBody::read(response.headers.get("content-type"), &response.body);
@@ -256,7 +288,11 @@ pub(super) async fn send(scope: &StepScope, http: &HttpAct) -> Result<Recorded, 
     }
     let failure = busy(&response, scope.clock_ms());
     let worth = matches!(response.status, 408 | 425 | 429 | 500..=599);
-    let kind = if worth { FailureKind::Retryable } else { FailureKind::Terminal };
+    let kind = if worth {
+        FailureKind::Retryable
+    } else {
+        FailureKind::Terminal
+    };
     Err(Failure { kind, ..failure })
 }
 
@@ -269,10 +305,15 @@ fn retry_of(tries: &Tries) -> Retry {
     };
     let max_elapsed_ms = tries.max_duration_ms;
     match tries.kind {
-        RetryKind::Constant { interval_ms } => {
-            Retry { max_elapsed_ms, ..Retry::constant(max_attempts, interval_ms) }
-        }
-        RetryKind::Exponential { interval_ms, max_interval_ms, factor } => Retry {
+        RetryKind::Constant { interval_ms } => Retry {
+            max_elapsed_ms,
+            ..Retry::constant(max_attempts, interval_ms)
+        },
+        RetryKind::Exponential {
+            interval_ms,
+            max_interval_ms,
+            factor,
+        } => Retry {
             max_attempts,
             initial_ms: interval_ms,
             factor,
@@ -280,7 +321,10 @@ fn retry_of(tries: &Tries) -> Retry {
             jitter: 0.0,
             max_elapsed_ms,
         },
-        RetryKind::Random { min_interval_ms, max_interval_ms } => {
+        RetryKind::Random {
+            min_interval_ms,
+            max_interval_ms,
+        } => {
             // A share of at most ten years in milliseconds is exact enough.
             #[allow(clippy::cast_precision_loss)]
             let share = 1.0 - (min_interval_ms as f64 / max_interval_ms.max(1) as f64);

@@ -56,7 +56,10 @@ impl Execution {
         };
         for _ in 0..MAX_LOOKUPS {
             let roots = self.roots(frame);
-            let scope = Scope { roots: &roots, outside: &known };
+            let scope = Scope {
+                roots: &roots,
+                outside: &known,
+            };
             match make(&scope) {
                 Ok(made) => return Ok(made),
                 Err(Stop::Failed(failure)) => return Err(failure),

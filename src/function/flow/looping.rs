@@ -21,7 +21,10 @@ impl Execution {
         frame: &Frame,
     ) -> Course {
         let make = |scope: &crate::flow::expression::Scope| {
-            Ok(Recorded::output("values", values_of(&each.values, scope)?.into()))
+            Ok(Recorded::output(
+                "values",
+                values_of(&each.values, scope)?.into(),
+            ))
         };
         let Some(noted) = self.evaluated(ctx, own, task, frame, make).await? else {
             return Ok(State::Skipped);
@@ -72,10 +75,18 @@ impl Execution {
         let make = |scope: &crate::flow::expression::Scope| {
             let bounds = loop_bounds(of, scope)?;
             let mut noted = Recorded::default();
-            noted.outputs.insert("intervalMs".to_owned(), bounds.interval_ms.into());
-            noted.outputs.insert("maxIterations".to_owned(), bounds.max_iterations.into());
-            noted.outputs.insert("maxDurationMs".to_owned(), json!(bounds.max_duration_ms));
-            noted.outputs.insert("failOnMaxReached".to_owned(), bounds.fails.into());
+            noted
+                .outputs
+                .insert("intervalMs".to_owned(), bounds.interval_ms.into());
+            noted
+                .outputs
+                .insert("maxIterations".to_owned(), bounds.max_iterations.into());
+            noted
+                .outputs
+                .insert("maxDurationMs".to_owned(), json!(bounds.max_duration_ms));
+            noted
+                .outputs
+                .insert("failOnMaxReached".to_owned(), bounds.fails.into());
             Ok(noted)
         };
         let Some(noted) = self.evaluated(ctx, own, task, frame, make).await? else {
@@ -103,13 +114,17 @@ impl Execution {
         for turn in 0..most {
             let within = own.branch(&turn.to_string());
             let mut inner = frame.clone();
-            inner.turns.push(usize::try_from(turn).unwrap_or(usize::MAX));
+            inner
+                .turns
+                .push(usize::try_from(turn).unwrap_or(usize::MAX));
             self.count_turns(frame, turn + 1);
             state = state.with(self.list(&within, &of.block.tasks, &inner).await?);
             let check = within.branch("%check");
             let met = async {
                 if !within.is_recorded("%until") {
-                    let (text, _) = self.rendered(&check, frame, |scope| of.condition.text(scope)).await?;
+                    let (text, _) = self
+                        .rendered(&check, frame, |scope| of.condition.text(scope))
+                        .await?;
                     return within.note("%until", || Ok(is_true(&text))).await;
                 }
                 within.note("%until", || Ok(false)).await
@@ -135,7 +150,10 @@ impl Execution {
         let message = "the loop came to its end, and its condition did not hold";
         let failure = Failure::terminal("loop_exhausted", message);
         self.settle_run(frame, State::Failed);
-        Err(Stopped::Failed { task_id: task.id.clone(), failure })
+        Err(Stopped::Failed {
+            task_id: task.id.clone(),
+            failure,
+        })
     }
 
     /// `outputs.<loop>.iterationCount`.
@@ -144,7 +162,10 @@ impl Execution {
         recorded.state = State::Running;
         let mut history = self.history.borrow_mut();
         if frame.values.is_empty() {
-            let place = history.outputs.entry(frame.task.0.clone()).or_insert_with(|| json!({}));
+            let place = history
+                .outputs
+                .entry(frame.task.0.clone())
+                .or_insert_with(|| json!({}));
             if let Value::Object(outputs) = place {
                 outputs.extend(recorded.outputs.clone());
             }

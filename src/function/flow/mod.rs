@@ -7,8 +7,8 @@ mod end;
 mod execution;
 mod input;
 mod leaf;
-mod looping;
 mod lookups;
+mod looping;
 mod pausing;
 mod task;
 mod undo;
@@ -57,10 +57,12 @@ async fn run(ctx: Ctx, input: Input) -> Result<Raw, Failure> {
 /// ```
 pub fn digest(text: &str) -> String {
     use std::fmt::Write as _;
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .fold(String::new(), |mut out, byte| {
+            let _ = write!(out, "{byte:02x}");
+            out
+        })
 }
 
 /// So many flows are kept ready.

@@ -51,7 +51,9 @@ impl Execution {
         pause: &Pause,
         frame: &Frame,
     ) -> Result<Recorded, Failure> {
-        let pausing = self.rendered(own, frame, |scope| Pausing::of(pause, scope)).await?;
+        let pausing = self
+            .rendered(own, frame, |scope| Pausing::of(pause, scope))
+            .await?;
         if !is_signal_name(&task.id) {
             let message = format!("{:?} is no name of a signal", task.id);
             return Err(Failure::terminal("signal_name", message));
@@ -67,10 +69,16 @@ impl Execution {
                 Err(failure) => return Err(failure),
             };
             let given = payload.as_object().cloned().unwrap_or_default();
-            let given = if pause.on_resume.is_empty() { Map::new() } else { given };
+            let given = if pause.on_resume.is_empty() {
+                Map::new()
+            } else {
+                given
+            };
             let typed = self
                 .rendered(own, frame, |scope| {
-                    typed(&pause.on_resume, &given, |property, _| Ok(property.render(scope)?.value))
+                    typed(&pause.on_resume, &given, |property, _| {
+                        Ok(property.render(scope)?.value)
+                    })
                 })
                 .await?;
             // What does not fit resumes nothing: somebody may send it again, put right.
@@ -84,7 +92,10 @@ impl Execution {
 /// Its time is over.
 fn over(pausing: &Pausing, task: &Task) -> Result<Recorded, Failure> {
     match pausing.behavior.as_str() {
-        "WARN" => Ok(Recorded { state: State::Warning, ..Recorded::default() }),
+        "WARN" => Ok(Recorded {
+            state: State::Warning,
+            ..Recorded::default()
+        }),
         "CANCEL" => Ok(Recorded {
             state: State::Cancelled,
             exit: Some(State::Cancelled),

@@ -21,7 +21,9 @@ impl Execution {
             let frame = self.frame(around, task, ctx);
             let own = ctx.branch(&task.id);
             if let Some(disabled) = &task.disabled {
-                let text = self.rendered(&own, &frame, |scope| disabled.text(scope)).await;
+                let text = self
+                    .rendered(&own, &frame, |scope| disabled.text(scope))
+                    .await;
                 match text {
                     Ok((text, _)) if is_true(&text) => return Ok(State::Skipped),
                     Ok(_) => {}
@@ -49,12 +51,21 @@ impl Execution {
         let message = self.kept(Vec::new(), failure.message.clone());
         let failure = Failure { message, ..failure };
         self.settle_run(frame, State::Failed);
-        Stopped::Failed { task_id: task.id.clone(), failure }
+        Stopped::Failed {
+            task_id: task.id.clone(),
+            failure,
+        }
     }
 
     async fn work(&self, ctx: &Ctx, own: &Ctx, task: &Task, frame: &Frame) -> Course {
         match &task.work {
-            Work::If { condition, then, otherwise, errors, finally } => {
+            Work::If {
+                condition,
+                then,
+                otherwise,
+                errors,
+                finally,
+            } => {
                 let make = |scope: &Scope| {
                     let holds = is_true(&condition.text(scope)?.0);
                     Ok(Recorded::output("evaluationResult", holds.into()))
@@ -64,10 +75,17 @@ impl Execution {
                 };
                 let holds = noted.outputs.get("evaluationResult") == Some(&Value::Bool(true));
                 let tasks = if holds { then } else { otherwise };
-                let course = self.block(ctx, (errors, finally), frame, self.list(ctx, tasks, frame));
+                let course =
+                    self.block(ctx, (errors, finally), frame, self.list(ctx, tasks, frame));
                 self.ended(frame, course.await)
             }
-            Work::Switch { value, cases, defaults, errors, finally } => {
+            Work::Switch {
+                value,
+                cases,
+                defaults,
+                errors,
+                finally,
+            } => {
                 let make = |scope: &Scope| {
                     let (value, _) = chosen_case(value, cases, defaults, scope)?;
                     let default = cases.iter().all(|(case, _)| *case != value);
@@ -78,10 +96,15 @@ impl Execution {
                 let Some(noted) = self.evaluated(ctx, own, task, frame, make).await? else {
                     return Ok(State::Skipped);
                 };
-                let value = noted.outputs.get("value").and_then(Value::as_str).unwrap_or_default();
+                let value = noted
+                    .outputs
+                    .get("value")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
                 let case = cases.iter().find(|(case, _)| case == value);
                 let tasks = case.map_or(defaults, |(_, tasks)| tasks);
-                let course = self.block(ctx, (errors, finally), frame, self.list(ctx, tasks, frame));
+                let course =
+                    self.block(ctx, (errors, finally), frame, self.list(ctx, tasks, frame));
                 self.ended(frame, course.await)
             }
             Work::Sequential(block) => {
@@ -106,7 +129,9 @@ impl Execution {
                 };
                 let most = usize::try_from(*concurrent).unwrap_or(usize::MAX);
                 let main = Box::pin(self.beside(own, &block.tasks, most, frame));
-                let course = self.block(own, (&block.errors, &block.finally), frame, main).await;
+                let course = self
+                    .block(own, (&block.errors, &block.finally), frame, main)
+                    .await;
                 self.ended(frame, course)
             }
             Work::ForEach(each) => self.each(ctx, own, task, each, frame).await,
@@ -160,7 +185,9 @@ impl Execution {
         frame: &Frame,
     ) -> Result<Option<Recorded>, Stopped> {
         if task.run_if.is_some() {
-            return self.evaluated(ctx, own, task, frame, |_| Ok(Recorded::default())).await;
+            return self
+                .evaluated(ctx, own, task, frame, |_| Ok(Recorded::default()))
+                .await;
         }
         let recorded = Recorded::default();
         self.note_run(frame, &recorded);
@@ -178,7 +205,9 @@ impl Execution {
             return Ok(false);
         };
         let text = |property: &Property, scope: &Scope| property.text(scope);
-        let (text, _) = self.rendered(own, frame, |scope| text(run_if, scope)).await?;
+        let (text, _) = self
+            .rendered(own, frame, |scope| text(run_if, scope))
+            .await?;
         Ok(!is_true(&text))
     }
 

@@ -38,7 +38,9 @@ impl Outside for Known {
     }
 
     fn kv(&self, namespace: &str, key: &str) -> Option<Option<Value>> {
-        self.keys.get(&(namespace.to_owned(), key.to_owned())).cloned()
+        self.keys
+            .get(&(namespace.to_owned(), key.to_owned()))
+            .cloned()
     }
 
     fn now_ms(&self) -> Option<u64> {
@@ -59,12 +61,16 @@ async fn undone(scope: StepScope, undo: Undo<Undone, Recorded>) -> Result<(), Fa
         }
     };
     let task_id = &undo.input.task_id;
-    let task = find(&flow, task_id).and_then(|task| task.undo.as_deref()).ok_or_else(|| {
-        let message = format!("task {task_id} of the flow has nothing that undoes it");
-        Failure::terminal("no_such_handler", message)
-    })?;
+    let task = find(&flow, task_id)
+        .and_then(|task| task.undo.as_deref())
+        .ok_or_else(|| {
+            let message = format!("task {task_id} of the flow has nothing that undoes it");
+            Failure::terminal("no_such_handler", message)
+        })?;
     let mut roots = undo.input.roots;
-    let outcome = undo.outcome.map_or_else(Map::new, |recorded| recorded.outputs);
+    let outcome = undo
+        .outcome
+        .map_or_else(Map::new, |recorded| recorded.outputs);
     let outputs = roots.entry("outputs").or_insert_with(|| json!({}));
     if let Value::Object(outputs) = outputs {
         outputs.insert(task_id.clone(), Value::Object(outcome));
@@ -92,9 +98,19 @@ async fn prepared(
     task: &Task,
     roots: &Map<String, Value>,
 ) -> Result<Option<Act>, Failure> {
-    let mut known = Known { scope: scope.clone(), keys: BTreeMap::new() };
+    let mut known = Known {
+        scope: scope.clone(),
+        keys: BTreeMap::new(),
+    };
     for _ in 0..MAX_LOOKUPS {
-        let stop = match act(flow, task, &Scope { roots, outside: &known }) {
+        let stop = match act(
+            flow,
+            task,
+            &Scope {
+                roots,
+                outside: &known,
+            },
+        ) {
             Ok(act) => return Ok(act.map(|(act, _)| act)),
             Err(stop) => stop,
         };

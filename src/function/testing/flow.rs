@@ -148,8 +148,16 @@ impl FlowBench {
         let fresh = format!("fresh-{}", self.drawn);
         let name = self.first.function_name();
         let of_key = |key: &str| TaskKey::new(TaskKind::Function, &name, "", key);
-        let given = if delivery.key.is_empty() { fresh.clone() } else { delivery.key.clone() };
-        let headers: Headers = delivery.headers.iter().map(|(n, v)| (n, v.clone())).collect();
+        let given = if delivery.key.is_empty() {
+            fresh.clone()
+        } else {
+            delivery.key.clone()
+        };
+        let headers: Headers = delivery
+            .headers
+            .iter()
+            .map(|(n, v)| (n, v.clone()))
+            .collect();
         if let Some(inputs) = delivery.inputs {
             let input = FlowInput {
                 flow: self.first.clone(),
@@ -169,7 +177,11 @@ impl FlowBench {
         if headers.get("idempotency-key").is_none() {
             headers.push("Idempotency-Key", given.clone());
         }
-        let method = if delivery.method.is_empty() { "POST".to_owned() } else { delivery.method };
+        let method = if delivery.method.is_empty() {
+            "POST".to_owned()
+        } else {
+            delivery.method
+        };
         let arrival = Arrival {
             method,
             query: delivery.query,
@@ -217,11 +229,18 @@ impl FlowBench {
             return Value::Null;
         };
         let task = self.bench.task(key);
-        let failed = task.as_ref().and_then(|task| task.failure.as_ref()?.answer.clone());
-        let answer = self.bench.answer(key).or_else(|| failed.map(|answer| *answer));
+        let failed = task
+            .as_ref()
+            .and_then(|task| task.failure.as_ref()?.answer.clone());
+        let answer = self
+            .bench
+            .answer(key)
+            .or_else(|| failed.map(|answer| *answer));
         let document = answer.and_then(|answer| serde_json::from_slice(&answer.body).ok());
         document.unwrap_or_else(|| {
-            let state = task.map(|task| format!("{:?}", task.state)).unwrap_or_default();
+            let state = task
+                .map(|task| format!("{:?}", task.state))
+                .unwrap_or_default();
             json!({ "id": id, "state": { "current": "RUNNING", "task": state } })
         })
     }
@@ -229,8 +248,13 @@ impl FlowBench {
     /// What it logged, as `LEVEL message`.
     pub fn logs(&self, id: &str) -> Vec<String> {
         let execution = self.execution(id);
-        let runs = execution["taskRunList"].as_array().cloned().unwrap_or_default();
-        let lines = runs.iter().flat_map(|run| run["logs"].as_array().cloned().unwrap_or_default());
+        let runs = execution["taskRunList"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let lines = runs
+            .iter()
+            .flat_map(|run| run["logs"].as_array().cloned().unwrap_or_default());
         lines
             .map(|line| {
                 let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
@@ -268,8 +292,13 @@ impl FlowBench {
         delivery: FlowDelivery,
         script: impl Fn(&mut Bench) + 'static,
     ) -> Tried {
-        let delivery = FlowDelivery { key: CRASH_KEY.to_owned(), ..delivery };
-        let (_, input) = self.admit(delivery).unwrap_or_else(|why| panic!("refused: {why:?}"));
+        let delivery = FlowDelivery {
+            key: CRASH_KEY.to_owned(),
+            ..delivery
+        };
+        let (_, input) = self
+            .admit(delivery)
+            .unwrap_or_else(|why| panic!("refused: {why:?}"));
         let (texts, secrets) = (self.texts.clone(), self.secrets.clone());
         let kv = self.bench.all_kv();
         let scripted = Rc::clone(&self.scripted);
@@ -302,14 +331,22 @@ fn load(bench: &Bench, text: &str) -> Result<FlowRef, Vec<Diagnostic>> {
         digest: digest(text),
     };
     let world = &bench.world;
-    world.flow_texts.borrow_mut().insert(of.digest.clone(), text.to_owned());
-    world.flows.borrow_mut().insert((of.namespace.clone(), of.id.clone()), of.clone());
+    world
+        .flow_texts
+        .borrow_mut()
+        .insert(of.digest.clone(), text.to_owned());
+    world
+        .flows
+        .borrow_mut()
+        .insert((of.namespace.clone(), of.id.clone()), of.clone());
     Ok(of)
 }
 
 fn find<'s>(scripted: &'s [Scripted], sent: &Sent) -> Option<&'s Scripted> {
     let request = &sent.request;
-    scripted.iter().find(|s| s.method == request.method && s.url == request.url)
+    scripted
+        .iter()
+        .find(|s| s.method == request.method && s.url == request.url)
 }
 
 /// By what was asked before.
@@ -318,7 +355,10 @@ fn answer(scripted: &[Scripted], sent: &Sent) -> Reaction {
         return Reaction::status(200);
     }
     let Some(found) = find(scripted, sent) else {
-        return Reaction::error(FetchError::Refused(format!("no answer is scripted for {} {}", sent.request.method, sent.request.url)));
+        return Reaction::error(FetchError::Refused(format!(
+            "no answer is scripted for {} {}",
+            sent.request.method, sent.request.url
+        )));
     };
     let at = found.given.get();
     found.given.set(at + 1);
@@ -335,5 +375,8 @@ fn by_try(scripted: &[Scripted], sent: &Sent) -> Reaction {
 
 fn reaction(found: &Scripted, at: usize) -> Reaction {
     let answer = found.answers.get(at).or_else(|| found.answers.last());
-    answer.map_or_else(|| Reaction::status(200), |response| Reaction::of(response.clone()))
+    answer.map_or_else(
+        || Reaction::status(200),
+        |response| Reaction::of(response.clone()),
+    )
 }

@@ -45,5 +45,5 @@ mod world;
 pub use action::{Action, Reaction, Sent};
 pub use address::Address;
 pub use bench::Bench;
-pub use flow::{FlowBench, FlowDelivery};
 pub use crash::{CRASH_KEY, Crashes, Tried, crash_everywhere, crash_everywhere_with};
+pub use flow::{FlowBench, FlowDelivery};

@@ -195,7 +195,8 @@ impl Bench {
 
     /// All keys with their values.
     pub(super) fn all_kv(&self) -> Vec<(String, String, serde_json::Value)> {
-        let names: Vec<(String, String)> = self.world.shared.keys.borrow().keys().cloned().collect();
+        let names: Vec<(String, String)> =
+            self.world.shared.keys.borrow().keys().cloned().collect();
         let value = |(space, key): (String, String)| {
             let value = self.get_kv(&space, &key)?;
             Some((space, key, value))

@@ -89,7 +89,11 @@ impl World {
 
     /// A function of the bench.
     pub(super) fn function(&self, name: &str) -> Option<Function> {
-        let name = if name.starts_with(flow::PREFIX) { flow::FLOW } else { name };
+        let name = if name.starts_with(flow::PREFIX) {
+            flow::FLOW
+        } else {
+            name
+        };
         let functions = self.functions.borrow();
         functions.iter().find(|f| f.name() == name).cloned()
     }

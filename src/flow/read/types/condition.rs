@@ -3,7 +3,7 @@
 use super::super::spec::{About, Kind, PropertySpec, TypeSpec, ignored, may, need};
 use super::trigger::STATES;
 use crate::flow::expression::Template;
-use crate::flow::model::Condition;
+use crate::flow::model::{Condition, Property};
 
 const DAYS: &[&str] = &[
     "MONDAY",
@@ -14,6 +14,14 @@ const DAYS: &[&str] = &[
     "SATURDAY",
     "SUNDAY",
 ];
+
+fn is_trigger_date(date: &Property) -> bool {
+    let Property::Template(template) = date else {
+        return false;
+    };
+    let source: String = template.source().split_whitespace().collect();
+    source == "{{trigger.date}}"
+}
 
 /// What every condition has.
 pub const CONDITION: &[PropertySpec] = &[
@@ -113,9 +121,23 @@ pub static CONDITIONS: &[TypeSpec<Option<Condition>>] = &[
                 "io.kestra.core.models.conditions.types.DayWeekCondition",
             ],
             doc: "It is this day of the week.",
-            properties: &[need("dayOfWeek", Kind::Word(DAYS), "The day.")],
+            properties: &[
+                need("dayOfWeek", Kind::Word(DAYS), "The day."),
+                may(
+                    "date",
+                    Kind::Text,
+                    "Only `{{ trigger.date }}`, which it is anyway.",
+                ),
+            ],
         },
-        build: |fields, _| {
+        build: |fields, reader| {
+            let (at, path) = (fields.at_of("date"), fields.path_of("date"));
+            if let Some(date) = fields.property("date")
+                && !is_trigger_date(&date)
+            {
+                let detail = "Only `{{ trigger.date }}` is supported here.";
+                reader.problem(at, &path, detail);
+            }
             let name = fields.text("dayOfWeek")?;
             let day = DAYS.iter().zip(1..).find(|(day, _)| **day == name)?.1;
             Some(Condition::DayWeek { day })
@@ -128,7 +150,7 @@ pub static CONDITIONS: &[TypeSpec<Option<Condition>>] = &[
                 "io.kestra.plugin.core.condition.NotCondition",
                 "io.kestra.core.models.conditions.types.NotCondition",
             ],
-            doc: "These do not hold.",
+            doc: "None of these holds.",
             properties: &[need("conditions", Kind::Conditions, "The conditions.")],
         },
         build: |fields, _| Some(Condition::Not(fields.conditions("conditions"))),

@@ -1,6 +1,7 @@
 //! Tasks that hold others.
 
 use super::super::fields::Fields;
+use super::super::reader::{Call, Reader};
 use super::super::spec::{About, Kind, PropertySpec, TypeSpec, may, need, refused};
 use crate::flow::model::{Block, Each, Loop, Pause, Property, Subflow, Work};
 use serde_json::Value;
@@ -55,13 +56,7 @@ pub static FLOWABLE: &[TypeSpec<Work>] = &[
                 FINALLY,
             ],
         },
-        build: |fields, _| Work::Switch {
-            value: fields.needed("value"),
-            cases: fields.cases("cases").unwrap_or_default(),
-            defaults: fields.tasks("defaults"),
-            errors: fields.tasks("errors"),
-            finally: fields.tasks("finally"),
-        },
+        build: switch,
     },
     TypeSpec {
         about: About {
@@ -277,17 +272,7 @@ pub static FLOWABLE: &[TypeSpec<Work>] = &[
                 refused("scheduleDate", "put a `flow.Sleep` before it."),
             ],
         },
-        build: |fields, _| {
-            Work::Subflow(Subflow {
-                namespace: fields.needed("namespace"),
-                flow_id: fields.needed("flowId"),
-                inputs: fields.property("inputs"),
-                labels: fields.property("labels"),
-                inherit_labels: fields.flag("inheritLabels").unwrap_or(false),
-                wait: fields.property("wait"),
-                transmit_failed: fields.property("transmitFailed"),
-            })
-        },
+        build: subflow,
     },
 ];
 
@@ -296,6 +281,40 @@ const FREQUENCY: &[PropertySpec] = &[
     may("maxIterations", Kind::Whole, "Turns at most."),
     may("maxDuration", Kind::Duration, "Over all turns."),
 ];
+
+fn switch(fields: &mut Fields, reader: &mut Reader<'_>) -> Work {
+    if !fields.wrote("cases") && !fields.wrote("defaults") {
+        let path = fields.path_of("cases");
+        reader.problem(fields.at, &path, "Either `cases` or `defaults` is needed.");
+    }
+    Work::Switch {
+        value: fields.needed("value"),
+        cases: fields.cases("cases").unwrap_or_default(),
+        defaults: fields.tasks("defaults"),
+        errors: fields.tasks("errors"),
+        finally: fields.tasks("finally"),
+    }
+}
+
+fn subflow(fields: &mut Fields, reader: &mut Reader<'_>) -> Work {
+    let (at, path) = (fields.at_of("flowId"), fields.path_of("flowId"));
+    let subflow = Subflow {
+        namespace: fields.needed("namespace"),
+        flow_id: fields.needed("flowId"),
+        inputs: fields.property("inputs"),
+        labels: fields.property("labels"),
+        inherit_labels: fields.flag("inheritLabels").unwrap_or(false),
+        wait: fields.property("wait"),
+        transmit_failed: fields.property("transmitFailed"),
+    };
+    reader.calls.push(Call {
+        namespace: subflow.namespace.clone(),
+        flow_id: subflow.flow_id.clone(),
+        at,
+        path,
+    });
+    Work::Subflow(subflow)
+}
 
 fn each(fields: &mut Fields, values: &str, limit: &str, default: u32) -> Work {
     let block: Block = fields.block();

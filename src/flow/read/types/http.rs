@@ -111,7 +111,7 @@ fn request(fields: &mut Fields, reader: &mut Reader<'_>) -> Work {
     options.allow_failed = options
         .allow_failed
         .or_else(|| fields.property("allowFailed"));
-    if fields.has("body") && fields.has("formData") {
+    if fields.wrote("body") && fields.wrote("formData") {
         let at = fields.at_of("formData");
         let path = fields.path_of("formData");
         reader.problem(at, &path, "A request has either `body` or `formData`.");
@@ -130,7 +130,7 @@ fn request(fields: &mut Fields, reader: &mut Reader<'_>) -> Work {
 
 fn slack(fields: &mut Fields, reader: &mut Reader<'_>) -> Work {
     let text = fields.property("messageText");
-    if fields.has("payload") == text.is_some() {
+    if fields.wrote("payload") == fields.wrote("messageText") {
         let path = fields.path_of("payload");
         reader.problem(
             fields.at,
@@ -186,7 +186,7 @@ fn credentials(given: &mut Fields, reader: &mut Reader<'_>) -> (Basic, Option<Pr
         Some(_) => &["token"],
         None => return (old, None),
     };
-    for name in wanted.iter().filter(|name| !auth.has(name)) {
+    for name in wanted.iter().filter(|name| !auth.wrote(name)) {
         let path = auth.path_of(name);
         reader.problem(
             auth.at,

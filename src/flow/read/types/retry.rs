@@ -81,6 +81,9 @@ pub fn retry(fields: &mut Fields, reader: &mut Reader<'_>) -> Option<Retry> {
     let mut complete = true;
     for name in wanted.iter().filter(|name| !fields.has(name)) {
         complete = false;
+        if fields.wrote(name) {
+            continue;
+        }
         let detail = format!("It is missing, and a retry of the type `{type_name}` needs it.");
         reader.problem(fields.at, &fields.path_of(name), detail);
     }

@@ -53,6 +53,21 @@ pub static SIMPLE: &[TypeSpec<Work>] = &[
     },
     TypeSpec {
         about: About {
+            name: "io.kestra.plugin.core.debug.Echo",
+            aliases: &["io.kestra.core.tasks.debugs.Echo"],
+            doc: "The older form of `log.Log`.",
+            properties: &[
+                need("format", Kind::Text, "The text."),
+                may("level", Kind::Choice(LEVELS), "`INFO` if there is none."),
+            ],
+        },
+        build: |fields, _| Work::Log {
+            message: fields.needed("format"),
+            level: fields.property("level"),
+        },
+    },
+    TypeSpec {
+        about: About {
             name: "io.kestra.plugin.core.debug.Return",
             aliases: &["io.kestra.core.tasks.debugs.Return"],
             doc: "A text as output `value`.",

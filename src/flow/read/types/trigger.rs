@@ -9,7 +9,7 @@ use crate::flow::model::{
     Condition, FlowTrigger, Property, Recover, Schedule, Signature, Trigger, Webhook,
 };
 
-/// States in which an execution ends.
+/// States of an execution.
 pub const STATES: &[&str] = &[
     "SUCCESS",
     "WARNING",
