@@ -229,7 +229,10 @@ impl<F: Named> Builder<F> {
         let (flows, wrong) = Flows::read(&self.flows);
         problems.extend(wrong);
         if !self.flows.is_empty() && !functions.contains_key(FLOW) {
-            problems.push(ConfigProblem::new("flows", "no function runs them: add function::flow::flow() with own()"));
+            problems.push(ConfigProblem::new(
+                "flows",
+                "no function runs them: add function::flow::flow() with own()",
+            ));
         }
         let mut gateways = BTreeMap::new();
         for (gateway, function) in self.gateways {
@@ -367,6 +370,11 @@ impl<F: Named> App<F> {
     /// All functions, by name; those of gateways (`proxy:…`) among them.
     pub fn functions(&self) -> impl Iterator<Item = &F> {
         self.functions.functions.values()
+    }
+
+    /// The flows of the release, and what was heard of others.
+    pub fn flows(&self) -> &Flows {
+        self.functions.flows()
     }
 
     /// The flows of the release, by name.

@@ -109,7 +109,13 @@ impl Flows {
             heard.clear();
         }
         let pointer = pointer.clone();
-        heard.insert(name.clone(), Heard { at_ms: now_ms, pointer });
+        heard.insert(
+            name.clone(),
+            Heard {
+                at_ms: now_ms,
+                pointer,
+            },
+        );
     }
 }
 
@@ -136,7 +142,10 @@ mod tests {
         let name = FlowName::read("team", "hello").expect("a name");
         let hello = flows.of_name(&name).expect("bundled");
         assert_eq!(hello.text, HELLO);
-        assert_eq!(flows.of_digest(&digest(HELLO)).map(|b| &b.name), Some(&name));
+        assert_eq!(
+            flows.of_digest(&digest(HELLO)).map(|b| &b.name),
+            Some(&name)
+        );
         assert_eq!(flows.bundled().count(), 1);
     }
 
@@ -147,7 +156,13 @@ mod tests {
         let (_, problems) = Flows::read(&texts(&[HELLO, bad, "tasks: 1", HELLO, &long]));
         let listed: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let told = listed.join("\n");
-        for part in ["flow bad", "massage", "flow number 3", "two flows have this name", "too long"] {
+        for part in [
+            "flow bad",
+            "massage",
+            "flow number 3",
+            "two flows have this name",
+            "too long",
+        ] {
             assert!(told.contains(part), "{part}: {told}");
         }
     }
@@ -158,7 +173,10 @@ mod tests {
         let name = FlowName::read("team", "hello").expect("a name");
         let pointer = Pointer::default().with_bundled("d", 1).expect("new");
         flows.hear(&name, &pointer, 10_000);
-        assert_eq!(flows.heard(&name, 10_000 + FLOW_CACHE_MS - 1), Some(pointer));
+        assert_eq!(
+            flows.heard(&name, 10_000 + FLOW_CACHE_MS - 1),
+            Some(pointer)
+        );
         assert_eq!(flows.heard(&name, 10_000 + FLOW_CACHE_MS), None);
         assert_eq!(flows.heard(&name, 9_999), None, "a clock that stepped back");
         for n in 0..=FLOW_CACHE {

@@ -130,11 +130,9 @@ impl Code {
             Self::TaskCancelled => ("task_cancelled", 409, "The task was cancelled"),
             Self::TaskEnded => ("task_ended", 409, "The task has ended"),
             Self::FlowDisabled => ("flow_disabled", 409, "The flow is disabled"),
-            Self::PreconditionFailed => (
-                "precondition_failed",
-                412,
-                "It has been changed meanwhile",
-            ),
+            Self::PreconditionFailed => {
+                ("precondition_failed", 412, "It has been changed meanwhile")
+            }
             Self::FlowInvalid => ("flow_invalid", 422, "The flow does not hold together"),
             Self::KeyExpired => ("key_expired", 410, "Idempotency key is used up"),
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),

@@ -9,7 +9,6 @@
 //!
 //! What comes after, the object decides: fingerprint (422), in progress, stored answer.
 
-use super::prove::{Proven, material, prove};
 use super::admit::{
     Admitted, Delivery, Mode, about, body_fits, closely, fits, key_at, misconfigured, unreadable,
     wishes,
@@ -18,13 +17,12 @@ use super::code::Code;
 use super::headers::keep_input;
 use super::media;
 use super::problem::Problem;
+use super::prove::{Proven, material, prove};
 use super::split;
 use crate::config::{App, Named, Source, Tenant};
 use crate::limits::MAX_KEY_CHARS;
 use crate::types::{Answer, Headers, Input, TaskKey, TaskKind};
-use crate::webhook::{
-    Document, KeySource, Proof, event_of, hex, single,
-};
+use crate::webhook::{Document, KeySource, Proof, event_of, hex, single};
 use serde_json::Value;
 
 /// A webhook that has come in.

@@ -3,7 +3,7 @@
 //!
 //! | file | decides |
 //! |---|---|
-//! | `route` | which route a request means, from one table |
+//! | `route`, `route_means` | which route a request means, from one table |
 //! | `admit`, `hook`, `prove` | whether a call or a webhook may begin or join a task, in the order of checks of the contract |
 //! | `split` | a delivery with many events |
 //! | `body` | the coding and nesting of a body |
@@ -70,6 +70,7 @@ pub mod prove;
 pub mod query;
 pub mod reused;
 pub mod route;
+mod route_means;
 #[cfg(test)]
 mod sample;
 pub mod seal;

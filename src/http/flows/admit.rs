@@ -64,7 +64,11 @@ pub fn admit(seen: &Seen<'_>, secrets: &Secrets) -> Result<Option<Begins>, Probl
         body: seen.body.to_vec(),
         key,
     };
-    let fingerprint = if on { fingerprint(seen, &arrival, secrets)? } else { None };
+    let fingerprint = if on {
+        fingerprint(seen, &arrival, secrets)?
+    } else {
+        None
+    };
     let (key, mut input) = match arrive((seen.flow, seen.revision), webhook, arrival, secrets) {
         Arrived::Begin { key, input } => (key, input),
         Arrived::NotMeant => return Ok(None),
@@ -78,7 +82,12 @@ pub fn admit(seen: &Seen<'_>, secrets: &Secrets) -> Result<Option<Begins>, Probl
         Some(key) => literal(&key)?,
         None => seen.fresh.to_owned(),
     };
-    let about = labelled(seen.flow, about(seen.delivery.headers), input.key.as_deref(), &Map::new());
+    let about = labelled(
+        seen.flow,
+        about(seen.delivery.headers),
+        input.key.as_deref(),
+        &Map::new(),
+    );
     let policy = policy_of(seen);
     Ok(Some(Begins {
         admitted: Admitted {
@@ -117,7 +126,9 @@ fn key_in(seen: &Seen<'_>) -> Result<Option<String>, Problem> {
         return Ok(None);
     }
     let content_type = seen.delivery.headers.get("content-type");
-    let signed = seen.proof.is_some_and(|(source, _)| source.scheme().is_signed());
+    let signed = seen
+        .proof
+        .is_some_and(|(source, _)| source.scheme().is_signed());
     let document = if signed {
         Document::by_its_bytes(seen.body)
     } else {
@@ -127,15 +138,18 @@ fn key_in(seen: &Seen<'_>) -> Result<Option<String>, Problem> {
         headers: seen.delivery.headers,
         target: seen.delivery.target,
         document: &document,
-        material: seen.proof.and_then(|(source, proof)| material(source, proof, seen.body)),
+        material: seen
+            .proof
+            .and_then(|(source, proof)| material(source, proof, seen.body)),
     };
     let rules = rules_of(seen);
     match key_at(&closely(rules, wishes(rules, seen.delivery.headers)), &from) {
         Ok(key) => Ok(Some(key)),
         Err(problem) if problem.code == Code::KeyMissing && !idempotency.on => Ok(None),
-        Err(problem) if problem.code == Code::KeyMissing => {
-            Err(missing(&format!("{}.", problem.detail.trim_end_matches('.'))))
-        }
+        Err(problem) if problem.code == Code::KeyMissing => Err(missing(&format!(
+            "{}.",
+            problem.detail.trim_end_matches('.')
+        ))),
         Err(problem) => Err(problem),
     }
 }

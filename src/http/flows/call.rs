@@ -58,7 +58,12 @@ pub fn admit_call(call: &CallOf<'_>, secrets: &Secrets) -> Result<Begins, Proble
     let about = about(delivery.headers);
     Ok(Begins {
         admitted: Admitted {
-            key: TaskKey::new(TaskKind::Function, &call.name.function(), call.tenant, call.key),
+            key: TaskKey::new(
+                TaskKind::Function,
+                &call.name.function(),
+                call.tenant,
+                call.key,
+            ),
             function: call.name.function(),
             fingerprint: fingerprint.map_err(unreadable)?,
             input: input.into_input(),

@@ -25,6 +25,22 @@ pub struct FlowHookAt {
     pub main: bool,
 }
 
+impl FlowHookAt {
+    /// `/hooks/{namespace}/{id}`.
+    ///
+    /// # Errors
+    /// 404 for what no flow is called.
+    pub fn of(namespace: &str, id: &str) -> Result<Self, Problem> {
+        let name = FlowName::read(namespace, id).ok_or_else(not_here)?;
+        Ok(Self {
+            name,
+            key: None,
+            tail: String::new(),
+            main: false,
+        })
+    }
+}
+
 /// What a sender shows to be let in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {

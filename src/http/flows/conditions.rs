@@ -50,8 +50,9 @@ fn holds(
         Condition::ExecutionNamespace { namespace, prefix } => {
             ended.is_some_and(|ended| is_of(&ended.namespace, namespace, *prefix))
         }
-        Condition::ExecutionFlow { namespace, flow_id } => ended
-            .is_some_and(|ended| ended.namespace == *namespace && ended.flow_id == *flow_id),
+        Condition::ExecutionFlow { namespace, flow_id } => {
+            ended.is_some_and(|ended| ended.namespace == *namespace && ended.flow_id == *flow_id)
+        }
         Condition::DayWeek { day } => weekday(when) == Some(*day),
         Condition::Not(inner) => !hold(inner, scope, ended, when)?,
         Condition::Or(inner) => {
@@ -106,9 +107,18 @@ mod tests {
 
     fn check(conditions: &[Condition], ended: Option<&Ended>) -> bool {
         let roots: Map<String, Value> = [("n".to_owned(), json!(2))].into_iter().collect();
-        let scope = Scope { roots: &roots, outside: &Nothing };
+        let scope = Scope {
+            roots: &roots,
+            outside: &Nothing,
+        };
         // 2026-11-29 was a Sunday; it is Monday in the far east already.
-        hold(conditions, &scope, ended, (1_795_989_751_097, &TimeZone::UTC)).expect("rendered")
+        hold(
+            conditions,
+            &scope,
+            ended,
+            (1_795_989_751_097, &TimeZone::UTC),
+        )
+        .expect("rendered")
     }
 
     fn expression(text: &str) -> Condition {
@@ -118,8 +128,14 @@ mod tests {
     #[test]
     fn all_of_them_have_to_hold() {
         assert!(check(&[], None));
-        assert!(check(&[expression("{{ n == 2 }}"), expression("{{ n > 1 }}")], None));
-        assert!(!check(&[expression("{{ n == 2 }}"), expression("{{ n > 2 }}")], None));
+        assert!(check(
+            &[expression("{{ n == 2 }}"), expression("{{ n > 1 }}")],
+            None
+        ));
+        assert!(!check(
+            &[expression("{{ n == 2 }}"), expression("{{ n > 2 }}")],
+            None
+        ));
         let day = |day| Condition::DayWeek { day };
         assert!(check(&[day(7)], None) && !check(&[day(1)], None));
         assert!(check(&[Condition::Not(vec![day(1)])], None));
@@ -150,12 +166,19 @@ mod tests {
             (space("company", false), false),
             (space("company.team", false), true),
             (
-                Condition::ExecutionFlow { namespace: "company.team".into(), flow_id: "sync".into() },
+                Condition::ExecutionFlow {
+                    namespace: "company.team".into(),
+                    flow_id: "sync".into(),
+                },
                 true,
             ),
         ];
         for (condition, want) in cases {
-            assert_eq!(check(std::slice::from_ref(&condition), Some(&ended)), want, "{condition:?}");
+            assert_eq!(
+                check(std::slice::from_ref(&condition), Some(&ended)),
+                want,
+                "{condition:?}"
+            );
             assert!(!check(&[condition], None));
         }
     }

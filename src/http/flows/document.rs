@@ -177,7 +177,11 @@ impl FlowDocument {
     pub fn to_answer(&self, status: u16, yaml: bool) -> Answer {
         let mut answer = if yaml {
             let headers = std::iter::once(("content-type", YAML)).collect();
-            Answer { status, headers, body: self.text.clone().into_bytes() }
+            Answer {
+                status,
+                headers,
+                body: self.text.clone().into_bytes(),
+            }
         } else {
             json_answer(status, self)
         };
@@ -198,7 +202,12 @@ pub fn json_answer(status: u16, document: &impl Serialize) -> Answer {
 }
 
 /// A flow of a release, in a list.
-pub fn bundled_line(name: &FlowName, flow: &Flow, pointer: Option<&Pointer>, digest: &str) -> FlowLine {
+pub fn bundled_line(
+    name: &FlowName,
+    flow: &Flow,
+    pointer: Option<&Pointer>,
+    digest: &str,
+) -> FlowLine {
     let known = pointer.and_then(|pointer| pointer.of_digest(digest));
     FlowLine {
         namespace: name.namespace.clone(),
@@ -248,7 +257,10 @@ pub fn diagnostic(diagnostic: &Diagnostic) -> Value {
 
 /// Whether the client would rather have the text than the document.
 pub fn wants_yaml(headers: &Headers) -> bool {
-    let accept = headers.get("accept").unwrap_or_default().to_ascii_lowercase();
+    let accept = headers
+        .get("accept")
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     accept.split(',').any(|range| {
         let kind = range.split(';').next().unwrap_or_default().trim();
         YAML_TYPES.contains(&kind)
@@ -307,7 +319,10 @@ pub fn precondition(headers: &Headers, revision: Option<u64>) -> Result<(), Prob
         Some(n) => format!("The flow has revision {n}."),
         None => "There is no such flow.".to_owned(),
     };
-    Err(Problem::new(Code::PreconditionFailed, format!("{now} Nothing was changed.")))
+    Err(Problem::new(
+        Code::PreconditionFailed,
+        format!("{now} Nothing was changed."),
+    ))
 }
 
 #[cfg(test)]

@@ -7,8 +7,13 @@ fn name() -> FlowName {
 
 fn pointer() -> Pointer {
     let pointer = Pointer::default().with_bundled("b", 0).expect("new");
-    let trigger = TriggerLine { id: "in".into(), kind: "Webhook".into() };
-    pointer.with_deployed("a", "ops", vec![trigger], 1_000).expect("new")
+    let trigger = TriggerLine {
+        id: "in".into(),
+        kind: "Webhook".into(),
+    };
+    pointer
+        .with_deployed("a", "ops", vec![trigger], 1_000)
+        .expect("new")
 }
 
 #[test]
@@ -58,7 +63,11 @@ fn everything_that_is_wrong_has_its_place() {
 #[test]
 fn the_text_is_for_whoever_asks_for_it() {
     let with = |accept: &str| wants_yaml(&[("Accept", accept)].into_iter().collect());
-    for accept in ["application/yaml", "text/html, Text/YAML;q=0.9", "application/x-yaml"] {
+    for accept in [
+        "application/yaml",
+        "text/html, Text/YAML;q=0.9",
+        "application/x-yaml",
+    ] {
         assert!(with(accept), "{accept}");
     }
     for accept in ["", "*/*", "application/json"] {

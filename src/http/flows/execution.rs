@@ -36,7 +36,9 @@ pub struct Known<'a> {
 /// ```
 pub fn as_execution(mut answer: Answer, known: &Known<'_>) -> Answer {
     let is_json = answer.headers.get("content-type") == Some("application/json");
-    let read = serde_json::from_slice(&answer.body).ok().filter(|_| is_json);
+    let read = serde_json::from_slice(&answer.body)
+        .ok()
+        .filter(|_| is_json);
     if let Some(Value::Object(task)) = read
         && let Some(document) = turned(task, known)
     {
@@ -68,7 +70,9 @@ fn turned(mut task: Map<String, Value>, known: &Known<'_>) -> Option<Map<String,
     }
     let labels = task.get("labels").and_then(Value::as_object);
     let labels = labels.into_iter().flatten();
-    let labels: Vec<Value> = labels.map(|(key, value)| json!({ "key": key, "value": value })).collect();
+    let labels: Vec<Value> = labels
+        .map(|(key, value)| json!({ "key": key, "value": value }))
+        .collect();
     let mut document = Map::new();
     let mut put = |name: &str, value: Value| document.insert(name.to_owned(), value);
     put("id", id.as_str().into());
@@ -107,7 +111,10 @@ fn word(state: &str, waiting: &Value) -> &'static str {
         "failed" => "FAILED",
         "cancelled" => "KILLED",
         "suspended" => {
-            let name = waiting.get("name").and_then(Value::as_str).unwrap_or_default();
+            let name = waiting
+                .get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             let signal = waiting.get("for").and_then(Value::as_str) == Some("signal");
             match signal {
                 true if name.starts_with("%lock") => "QUEUED",

@@ -59,12 +59,22 @@ fn the_rest_of_the_task_stays_and_what_has_ended_names_no_revision() {
 
 #[test]
 fn what_is_no_task_stays_as_it_is() {
-    for body in [json!([1]), json!({ "id": "x" }), json!({ "task_id": "x", "state": { "current": "SUCCESS" } })] {
+    for body in [
+        json!([1]),
+        json!({ "id": "x" }),
+        json!({ "task_id": "x", "state": { "current": "SUCCESS" } }),
+    ] {
         assert_eq!(turn(&body), body);
     }
     let name = name();
-    let known = Known { name: &name, trigger: None, revision: None };
+    let known = Known {
+        name: &name,
+        trigger: None,
+        revision: None,
+    };
     let mut problem = Answer::json(503, &json!({ "task_id": "t", "state": "running" }));
-    problem.headers.set("content-type", "application/problem+json");
+    problem
+        .headers
+        .set("content-type", "application/problem+json");
     assert_eq!(as_execution(problem.clone(), &known), problem);
 }

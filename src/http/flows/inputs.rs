@@ -28,14 +28,19 @@ pub(super) fn invalid_inputs(problems: Vec<InputProblem>) -> Problem {
     let detail = match problems.as_slice() {
         [one] if one.path.is_empty() => one.detail.clone(),
         [one] => format!("{}: {}", one.path, one.detail),
-        many => format!("The inputs have {} problems; `errors` lists them.", many.len()),
+        many => format!(
+            "The inputs have {} problems; `errors` lists them.",
+            many.len()
+        ),
     };
     let cause = |problem: InputProblem| Cause {
         detail: problem.detail,
         pointer: problem.path,
     };
     let causes = problems.into_iter().map(cause).collect();
-    Problem::new(Code::InputInvalid, detail).with_status(422).errors(causes)
+    Problem::new(Code::InputInvalid, detail)
+        .with_status(422)
+        .errors(causes)
 }
 
 /// The refusal of a delivery on which an expression of the trigger fails.
@@ -45,7 +50,12 @@ pub(super) fn unrendered(failure: &Failure) -> Problem {
 }
 
 /// Labels that its task can be found by: those of the flow that are no expression, the caller's, and the key.
-pub(super) fn labelled(flow: &Flow, mut about: About, key: Option<&str>, given: &Map<String, Value>) -> About {
+pub(super) fn labelled(
+    flow: &Flow,
+    mut about: About,
+    key: Option<&str>,
+    given: &Map<String, Value>,
+) -> About {
     let mut labels: BTreeMap<String, String> = BTreeMap::new();
     let mut put = |name: &str, value: &Value| {
         let cut: String = value_key(value).chars().take(MAX_LABEL_CHARS).collect();
@@ -57,9 +67,13 @@ pub(super) fn labelled(flow: &Flow, mut about: About, key: Option<&str>, given: 
         }
     }
     given.iter().for_each(|(name, value)| put(name, value));
-    let correlation = labels.remove(CORRELATION).or_else(|| key.map(str::to_owned));
+    let correlation = labels
+        .remove(CORRELATION)
+        .or_else(|| key.map(str::to_owned));
     let most = MAX_LABELS - usize::from(correlation.is_some());
     about.labels.extend(labels.into_iter().take(most));
-    about.labels.extend(correlation.map(|key| (CORRELATION.to_owned(), key)));
+    about
+        .labels
+        .extend(correlation.map(|key| (CORRELATION.to_owned(), key)));
     about
 }

@@ -2,6 +2,7 @@
 //! one, and what is shown of them.
 
 mod admit;
+mod ask;
 mod call;
 mod choose;
 mod conditions;
@@ -12,6 +13,10 @@ mod name;
 mod pointer;
 
 pub use admit::{Seen, admit};
+pub use ask::{
+    WEBHOOK, check_head, checked_text, diff_query, is_dry_run, labels_in, namespace_in, no_flow,
+    no_revision, revision_in, schema_answer, unpacked,
+};
 pub use call::{CallOf, admit_call};
 pub use choose::{FlowHookAt, Given, chosen, kept_headers, not_here, signed_source};
 pub use conditions::{Ended, hold};

@@ -206,7 +206,10 @@ impl Pointer {
         let current = next.current;
         while next.revisions.len() > MAX_FLOW_REVISIONS {
             // Never the one that counts.
-            let oldest = next.revisions.iter().position(|r| Some(r.revision) != current);
+            let oldest = next
+                .revisions
+                .iter()
+                .position(|r| Some(r.revision) != current);
             next.revisions.remove(oldest.unwrap_or(0));
         }
         next

@@ -63,7 +63,10 @@ fn old_revisions_go_but_never_the_current_one() {
     assert_eq!(serves(&pointer, None), Some((1, "kept".into())));
     let last = pointer.revisions.last().expect("some").revision;
     assert_eq!(last, 2 * MAX_FLOW_REVISIONS as u64 + 1);
-    assert_eq!(serves(&deployed(&pointer, "z"), None), Some((last + 1, "z".into())));
+    assert_eq!(
+        serves(&deployed(&pointer, "z"), None),
+        Some((last + 1, "z".into()))
+    );
 }
 
 #[test]
