@@ -244,6 +244,9 @@ fn segments<'a>(pattern: &str, path: &'a str) -> Option<[&'a str; 4]> {
 }
 
 #[cfg(test)]
+#[path = "route_flow_tests.rs"]
+mod flow_tests;
+#[cfg(test)]
 #[path = "route_spelling_tests.rs"]
 mod spelling;
 #[cfg(test)]

@@ -233,6 +233,10 @@ pub(super) fn keyed(
     tail: String,
     main: bool,
 ) -> Result<Route, Problem> {
+    // A slash more is another address.
+    if tail == "/" {
+        return Err(not_found());
+    }
     Ok(Route::FlowHook {
         at: FlowHookAt {
             name: flow_name(namespace, flow)?,

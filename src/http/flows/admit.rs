@@ -182,8 +182,8 @@ fn fingerprint(
     };
     let document = Document::new(seen.delivery.headers.get("content-type"), seen.body);
     let delivery = seen.delivery;
-    let made = mode.of(delivery.method, delivery.target, &document);
-    made.map_err(unreadable)
+    let print = mode.of(delivery.method, delivery.target, &document);
+    print.map_err(unreadable)
 }
 
 /// What the trigger's own expression makes of a delivery.
