@@ -26,6 +26,7 @@ DEPS="$TOOLS/$OUT.d"
 input_files() {
   [ -e "$DEPS" ] || return 1
   printf '%s\n' Cargo.toml Cargo.lock scripts/build.sh .tools/shims/cargo
+  find flows -type f | sort
   sed 's/^[^:]*: //' "$DEPS" | xargs printf '%s\n'
 }
 

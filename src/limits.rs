@@ -288,6 +288,14 @@ pub const EVENTS_ROWS: u32 = 400;
 
 /// Hashes of one API token: the one that is made now, and those that it replaces.
 pub const MAX_TOKEN_HASHES: usize = 4;
+/// Revisions of a flow that are known; the oldest are forgotten first.
+pub const MAX_FLOW_REVISIONS: usize = 100;
+/// How long an instance goes by what it has heard of a flow's revisions.
+pub const FLOW_CACHE_MS: u64 = 2_000;
+/// Flows of which an instance remembers that.
+pub const FLOW_CACHE: usize = 512;
+/// Flows that are listed.
+pub const MAX_FLOWS_LISTED: u32 = 1_000;
 /// How long an operator's action waits for its row of the audit.
 pub const AUDIT_WAIT_MS: u64 = 1_000;
 

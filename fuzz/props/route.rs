@@ -2,10 +2,11 @@
 
 use super::input::{is_whole, text};
 use onceward::http::bulk::Operation;
+use onceward::http::flows::FlowHookAt;
 use onceward::http::gateway;
 use onceward::http::policy;
 use onceward::http::query::parameters;
-use onceward::http::route::{Route, preflight, route};
+use onceward::http::route::{FlowAct, Route, preflight, route};
 use onceward::http::signal::is_one_time;
 use url::form_urlencoded;
 
@@ -71,6 +72,27 @@ fn address(route: &Route) -> Option<String> {
     Some(match route {
         Route::TenantHook { source, tenant } => format!("/hooks/{source}/{tenant}"),
         Route::Hook { source } => format!("/hooks/{source}"),
+        Route::FlowHook { at } => match &at.key {
+            None => format!("/hooks/{}", at.name),
+            Some(key) => {
+                let main = if at.main { "/main" } else { "" };
+                let FlowHookAt { name, tail, .. } = at;
+                format!("/api/v1{main}/executions/webhook/{name}/{key}{tail}")
+            }
+        },
+        Route::ListFlows => "/v1/flows".into(),
+        Route::Flow { name, act } => {
+            let rest = match act {
+                FlowAct::Show | FlowAct::Put | FlowAct::Delete => "",
+                FlowAct::Revisions => "/revisions",
+                FlowAct::Diff => "/diff",
+                FlowAct::Disable => "/disable",
+                FlowAct::Enable => "/enable",
+                FlowAct::Execute => "/executions",
+            };
+            format!("{}{rest}", name.address())
+        }
+        Route::FlowSchema => "/flow.schema.json".into(),
         Route::Call { name } => format!("/v1/functions/{name}"),
         Route::Proxy { name, tail } => format!("/proxy/{name}{tail}"),
         Route::Bulk {

@@ -1,8 +1,10 @@
 //! Functions and sources put together and checked.
 
 use super::{
-    ConfigProblem, Endpoints, Gateway, Named, Source, declared, gateway, is_route_name, tokens,
+    Bundled, ConfigProblem, Endpoints, Flows, Gateway, Named, Source, declared, gateway,
+    is_route_name, tokens,
 };
+use crate::function::flow::{FLOW, PREFIX};
 use crate::http::auth::Tokens;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -17,6 +19,8 @@ pub struct Builder<F> {
     gateways: Vec<(Gateway, F)>,
     /// Those that this crate brings.
     own: Vec<F>,
+    /// Texts of flows.
+    flows: Vec<String>,
     tokens: Tokens,
     problems: Vec<ConfigProblem>,
 }
@@ -28,6 +32,7 @@ impl<F> Default for Builder<F> {
             sources: Vec::new(),
             gateways: Vec::new(),
             own: Vec::new(),
+            flows: Vec::new(),
             tokens: Tokens::default(),
             problems: Vec::new(),
         }
@@ -139,6 +144,22 @@ impl<F: Named> Builder<F> {
         self
     }
 
+    /// Adds a flow, by its text. The function that runs flows (`function::flow::flow`) has to be added as well.
+    ///
+    /// ```
+    /// use onceward::config::Builder;
+    /// use onceward::function::flow::flow;
+    /// let text = "id: hello\nnamespace: team\ntasks:\n  - {id: hi, type: io.kestra.plugin.core.log.Log, message: hi}\n";
+    /// let app = Builder::new().own(flow()).flow(text).build().unwrap();
+    /// assert_eq!(app.bundled().next().unwrap().name.to_string(), "team/hello");
+    /// assert!(app.function("flow:team/hello").is_some());
+    /// ```
+    #[must_use]
+    pub fn flow(mut self, text: &str) -> Self {
+        self.flows.push(text.to_owned());
+        self
+    }
+
     /// Adds a function of this crate's own: no address and no source has it.
     #[must_use]
     pub fn own(mut self, function: F) -> Self {
@@ -205,6 +226,14 @@ impl<F: Named> Builder<F> {
                 .entry(function.name().to_owned())
                 .or_insert(function);
         }
+        let (flows, wrong) = Flows::read(&self.flows);
+        problems.extend(wrong);
+        if !self.flows.is_empty() && !functions.contains_key(FLOW) {
+            problems.push(ConfigProblem::new(
+                "flows",
+                "no function runs them: add function::flow::flow() with own()",
+            ));
+        }
         let mut gateways = BTreeMap::new();
         for (gateway, function) in self.gateways {
             let name = gateway.name().to_owned();
@@ -217,7 +246,10 @@ impl<F: Named> Builder<F> {
             gateways.entry(name).or_insert(gateway);
         }
         if problems.is_empty() {
-            let functions = Functions(Rc::new(functions));
+            let functions = Functions {
+                functions: Rc::new(functions),
+                flows: Rc::new(flows),
+            };
             Ok(App {
                 functions,
                 sources,
@@ -265,21 +297,33 @@ fn fit<F: Named>(source: &Source, functions: &BTreeMap<String, F>) -> Vec<String
     wrong
 }
 
-/// All functions, by name. Cheap to clone: what runs beside a request takes it along.
+/// All functions, by name, and the flows. Cheap to clone: what runs beside a request takes it along.
 #[derive(Debug)]
-pub struct Functions<F>(Rc<BTreeMap<String, F>>);
+pub struct Functions<F> {
+    functions: Rc<BTreeMap<String, F>>,
+    flows: Rc<Flows>,
+}
 
 // Derived, it would ask for functions that can be cloned.
 impl<F> Clone for Functions<F> {
     fn clone(&self) -> Self {
-        Self(Rc::clone(&self.0))
+        Self {
+            functions: Rc::clone(&self.functions),
+            flows: Rc::clone(&self.flows),
+        }
     }
 }
 
 impl<F> Functions<F> {
-    /// A function by its name.
+    /// A function by its name. One function runs all flows.
     pub fn get(&self, name: &str) -> Option<&F> {
-        self.0.get(name)
+        let name = if name.starts_with(PREFIX) { FLOW } else { name };
+        self.functions.get(name)
+    }
+
+    /// The flows of the release.
+    pub fn flows(&self) -> &Flows {
+        &self.flows
     }
 }
 
@@ -325,7 +369,17 @@ impl<F: Named> App<F> {
 
     /// All functions, by name; those of gateways (`proxy:…`) among them.
     pub fn functions(&self) -> impl Iterator<Item = &F> {
-        self.functions.0.values()
+        self.functions.functions.values()
+    }
+
+    /// The flows of the release, and what was heard of others.
+    pub fn flows(&self) -> &Flows {
+        self.functions.flows()
+    }
+
+    /// The flows of the release, by name.
+    pub fn bundled(&self) -> impl Iterator<Item = &Bundled> {
+        self.functions.flows().bundled()
     }
 
     /// All sources, by name.

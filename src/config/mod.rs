@@ -18,6 +18,7 @@
 mod app;
 mod declared;
 mod endpoint;
+mod flows;
 mod gateway;
 mod label;
 mod problem;
@@ -30,6 +31,7 @@ mod tokens;
 
 pub use app::{App, Builder, Functions};
 pub use endpoint::{Endpoint, Endpoints};
+pub use flows::{Bundled, Flows};
 pub use gateway::{ForwardKey, Gateway, METHODS, OriginHeader, WhenUnknown};
 pub use label::{Label, Labels, is_label_name};
 pub use problem::ConfigProblem;

@@ -35,6 +35,15 @@ pub fn all() -> Vec<Function> {
     ]
 }
 
+/// The texts of the flows of this repository: every file of `flows/`.
+///
+/// ```
+/// assert!(onceward::functions::flows().iter().any(|text| text.contains("idempotent-webhook-processor")));
+/// ```
+pub fn flows() -> &'static [&'static str] {
+    include!(concat!(env!("OUT_DIR"), "/flows.rs"))
+}
+
 /// Lower-case hex.
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;

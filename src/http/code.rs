@@ -39,6 +39,12 @@ pub enum Code {
     TaskCancelled,
     /// The task has ended.
     TaskEnded,
+    /// The flow takes nothing.
+    FlowDisabled,
+    /// Somebody else has changed it meanwhile.
+    PreconditionFailed,
+    /// The flow does not hold together.
+    FlowInvalid,
     /// The key's task has expired, and the key is not new yet.
     KeyExpired,
     /// Body above the limit.
@@ -85,11 +91,14 @@ impl Code {
         Self::TaskInProgress,
         Self::TaskCancelled,
         Self::TaskEnded,
+        Self::FlowDisabled,
         Self::KeyExpired,
+        Self::PreconditionFailed,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::UnsupportedEncoding,
         Self::KeyReused,
+        Self::FlowInvalid,
         Self::RateLimited,
         Self::HeadersTooLarge,
         Self::TaskFailed,
@@ -120,6 +129,11 @@ impl Code {
             Self::TaskInProgress => ("task_in_progress", 409, "The task is still in progress"),
             Self::TaskCancelled => ("task_cancelled", 409, "The task was cancelled"),
             Self::TaskEnded => ("task_ended", 409, "The task has ended"),
+            Self::FlowDisabled => ("flow_disabled", 409, "The flow is disabled"),
+            Self::PreconditionFailed => {
+                ("precondition_failed", 412, "It has been changed meanwhile")
+            }
+            Self::FlowInvalid => ("flow_invalid", 422, "The flow does not hold together"),
             Self::KeyExpired => ("key_expired", 410, "Idempotency key is used up"),
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),
             Self::UnsupportedMediaType => (
@@ -210,6 +224,9 @@ impl Code {
             Self::TaskInProgress => include_str!("../../docs/errors/task_in_progress.md"),
             Self::TaskCancelled => include_str!("../../docs/errors/task_cancelled.md"),
             Self::TaskEnded => include_str!("../../docs/errors/task_ended.md"),
+            Self::FlowDisabled => include_str!("../../docs/errors/flow_disabled.md"),
+            Self::PreconditionFailed => include_str!("../../docs/errors/precondition_failed.md"),
+            Self::FlowInvalid => include_str!("../../docs/errors/flow_invalid.md"),
             Self::KeyExpired => include_str!("../../docs/errors/key_expired.md"),
             Self::BodyTooLarge => include_str!("../../docs/errors/body_too_large.md"),
             Self::UnsupportedMediaType => {

@@ -194,6 +194,16 @@ pub fn is_credential(name: &str) -> bool {
     name.ends_with("auth") || CREDENTIAL_WORDS.iter().any(|word| name.contains(word))
 }
 
+/// True for fields that belong to one connection or one message, or that the platform adds.
+///
+/// ```
+/// use onceward::http::headers::is_one_message;
+/// assert!(is_one_message("connection") && is_one_message("cf-ray") && !is_one_message("x-request-id"));
+/// ```
+pub fn is_one_message(name: &str) -> bool {
+    name != "x-request-id" && is_never_stored(name)
+}
+
 /// Bytes that these fields take on the wire.
 pub fn size(headers: &Headers) -> usize {
     headers

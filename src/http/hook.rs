@@ -13,20 +13,17 @@ use super::admit::{
     Admitted, Delivery, Mode, about, body_fits, closely, fits, key_at, misconfigured, unreadable,
     wishes,
 };
-use super::body::{self, Bodies};
 use super::code::Code;
 use super::headers::keep_input;
 use super::media;
 use super::problem::Problem;
+use super::prove::{Proven, material, prove};
 use super::split;
 use crate::config::{App, Named, Source, Tenant};
 use crate::limits::MAX_KEY_CHARS;
 use crate::types::{Answer, Headers, Input, TaskKey, TaskKind};
-use crate::webhook::{
-    Arrival, Document, KeySource, Proof, Refusal, Secret, event_of, handshake, hex, single,
-};
+use crate::webhook::{Document, KeySource, Proof, event_of, hex, single};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 /// A webhook that has come in.
 #[derive(Clone, Copy, Debug)]
@@ -132,46 +129,14 @@ pub fn admit_hook<F: Named>(
 ) -> Result<Hook, Problem> {
     let source = check_hook(app, source, arrived)?;
     body_fits(body.len())?;
-    let unusable = |problem: crate::config::ConfigProblem| misconfigured(problem.to_string());
-    let secrets = source.secrets(arrived.now_ms, lookup).map_err(unusable)?;
-    let token = source.verify_token_value(lookup).map_err(unusable)?;
-    let values: Vec<Secret> = secrets.iter().map(|(_, value)| value.clone()).collect();
-    let handshakes = &source.provider().handshakes;
-    let refused =
-        |refusal: Refusal| Problem::bad_signature(format!("source {}: {refusal}", source.name()));
-    let asked = handshake::before_signature(
-        handshakes,
-        &arrived.as_sent(source, &body),
-        &values,
-        token.as_ref(),
-    );
-    if let Some(answer) = asked {
-        let answer = answer.map_err(refused)?;
-        return Ok(Hook::handshake(None, answer));
+    match prove(source, arrived, body, lookup)? {
+        Proven::Handshake(secret, answer) => Ok(Hook::handshake(secret, answer)),
+        Proven::Holds {
+            body,
+            proof,
+            secret,
+        } => admit(app, source, arrived, body, &proof, secret),
     }
-    if arrived.delivery.method != "POST" {
-        return Err(Problem::method_not_allowed(&allow_of(source)));
-    }
-    let decoded = body::decode(arrived.delivery.headers, body, source.encoding());
-    let (decoded, proof) =
-        verified(source, arrived, decoded, &values).map_err(|fault| match fault {
-            Fault::Refused(refusal) => refused(refusal),
-            Fault::Problem(problem) => problem,
-        })?;
-    let secret = proof
-        .secret
-        .and_then(|at| secrets.get(at))
-        .map(|(at, _)| *at);
-    let matched = proof.secret.and_then(|at| values.get(at)).cloned();
-    let signers: Vec<Secret> = matched.into_iter().chain(values).collect();
-    let plain = decoded.plain();
-    if let Some(answer) =
-        handshake::after_signature(handshakes, &arrived.as_sent(source, plain), &signers)
-    {
-        return Ok(Hook::handshake(secret, answer));
-    }
-    body::check_nesting(arrived.delivery.headers.get("content-type"), plain)?;
-    admit(app, source, arrived, decoded.into_plain(), &proof, secret)
 }
 
 impl Hook {
@@ -181,48 +146,6 @@ impl Hook {
             signed: None,
             what: What::Handshake(answer),
         }
-    }
-}
-
-impl<'a> Arrived<'a> {
-    fn as_sent(&self, source: &'a Source, body: &'a [u8]) -> Arrival<'a> {
-        Arrival {
-            method: self.delivery.method,
-            target: self.delivery.target,
-            public_url: source.told_url(),
-            headers: self.delivery.headers,
-            body,
-            now_ms: self.now_ms,
-        }
-    }
-}
-
-enum Fault {
-    Refused(Refusal),
-    Problem(Problem),
-}
-
-/// The body with the proof that it is the provider's: over the bytes as they came, or as they are once
-/// unpacked, whichever the source allows.
-fn verified(
-    source: &Source,
-    arrived: &Arrived<'_>,
-    decoded: Result<Bodies, Problem>,
-    secrets: &[Secret],
-) -> Result<(Bodies, Proof), Fault> {
-    let decoded = decoded.map_err(Fault::Problem)?;
-    let mut verdict = Err(Refusal::Mismatch);
-    for bytes in decoded.signed() {
-        verdict = source
-            .scheme()
-            .verify(&arrived.as_sent(source, bytes), secrets);
-        if verdict.is_ok() {
-            break;
-        }
-    }
-    match verdict {
-        Ok(proof) => Ok((decoded, proof)),
-        Err(refusal) => Err(Fault::Refused(refusal)),
     }
 }
 
@@ -296,13 +219,6 @@ fn admit<F: Named>(
         signed: recognised(source, proof),
         what,
     })
-}
-
-/// What names a delivery that has no other name. A token proves whoever has it, and no bytes: then all of them.
-fn material(source: &Source, proof: &Proof, body: &[u8]) -> Option<[u8; 32]> {
-    let signed = source.scheme().is_signed();
-    let whole = || signed.then(|| Sha256::digest(body).into());
-    proof.material.or_else(whole)
 }
 
 /// What the signed bytes are recognised by, if the source wishes that.

@@ -3,8 +3,8 @@
 //!
 //! | file | decides |
 //! |---|---|
-//! | `route` | which route a request means, from one table |
-//! | `admit`, `hook` | whether a call or a webhook may begin or join a task, in the order of checks of the contract |
+//! | `route`, `route_means` | which route a request means, from one table |
+//! | `admit`, `hook`, `prove` | whether a call or a webhook may begin or join a task, in the order of checks of the contract |
 //! | `split` | a delivery with many events |
 //! | `body` | the coding and nesting of a body |
 //! | `auth` | whose bearer token it is, and what it opens |
@@ -26,6 +26,7 @@
 //! | `stored` | what a task was sent and what it answered |
 //! | `erase` | which task is to be erased |
 //! | `journal` | the records of a task as JSON |
+//! | `flows` | names, revisions and documents of flows; whether a delivery may begin one |
 //! | `stats`, `metrics` | statistics as JSON, and as the text that Prometheus reads |
 //! | `openapi` | the API as a document for programs |
 //! | `query` | the parameters of an address |
@@ -47,6 +48,7 @@ pub mod document;
 pub mod erase;
 pub mod explain;
 pub mod filter;
+pub mod flows;
 mod frame;
 pub mod gateway;
 pub mod headers;
@@ -64,9 +66,11 @@ mod policy_parts;
 pub mod prefer;
 pub mod problem;
 pub mod profile;
+pub mod prove;
 pub mod query;
 pub mod reused;
 pub mod route;
+mod route_means;
 #[cfg(test)]
 mod sample;
 pub mod seal;

@@ -6,6 +6,8 @@ pub mod build;
 #[cfg(not(target_arch = "wasm32"))]
 mod figures;
 #[cfg(not(target_arch = "wasm32"))]
+mod flows;
+#[cfg(not(target_arch = "wasm32"))]
 mod many;
 #[cfg(not(target_arch = "wasm32"))]
 mod operation;

@@ -4,6 +4,8 @@
 //! RFC 9457 resolves it against the address of the request.
 
 use super::code::Code;
+use super::flows::diagnostic;
+use crate::flow::diagnostic::Diagnostic;
 use crate::types::{Answer, Headers, TaskId};
 use serde_json::{Map, Value, json};
 
@@ -45,6 +47,8 @@ pub struct Problem {
     pub retry_after_s: Option<u64>,
     /// Several causes of one kind.
     pub errors: Vec<Cause>,
+    /// What is wrong with a flow, in the place of `errors`.
+    pub diagnostics: Vec<Diagnostic>,
     /// For the log, never for the client: why exactly.
     pub reason: Option<String>,
     /// The page that says what this route does with keys.
@@ -65,6 +69,7 @@ impl Problem {
             instance: None,
             retry_after_s: code.retry_after_s(),
             errors: Vec::new(),
+            diagnostics: Vec::new(),
             reason: None,
             policy: None,
             own_status: None,
@@ -123,8 +128,10 @@ impl Problem {
     /// Names the page of the route's policy, if it is a problem about keys.
     #[must_use]
     pub fn policy(mut self, address: impl Into<String>) -> Self {
-        if self.code.is_about_keys() {
-            self.policy = Some(address.into());
+        let address = address.into();
+        // Flows have no such page.
+        if self.code.is_about_keys() && !address.is_empty() {
+            self.policy = Some(address);
         }
         self
     }
@@ -154,6 +161,13 @@ impl Problem {
     #[must_use]
     pub fn errors(mut self, causes: Vec<Cause>) -> Self {
         self.errors = causes;
+        self
+    }
+
+    /// Lists what is wrong with a flow, each with its place in the text.
+    #[must_use]
+    pub fn diagnostics(mut self, diagnostics: Vec<Diagnostic>) -> Self {
+        self.diagnostics = diagnostics;
         self
     }
 
@@ -193,6 +207,10 @@ impl Problem {
         if !self.errors.is_empty() {
             let cause = |c: &Cause| json!({"detail": c.detail, "pointer": c.pointer});
             out.insert("errors".to_owned(), self.errors.iter().map(cause).collect());
+        }
+        if !self.diagnostics.is_empty() {
+            let listed = self.diagnostics.iter().map(diagnostic);
+            out.insert("errors".to_owned(), listed.collect());
         }
         Value::Object(out)
     }

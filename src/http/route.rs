@@ -5,163 +5,12 @@
 
 use super::auth::Scope;
 use super::bulk::Operation;
-use super::code::Code;
 pub use super::cors::{cors, preflight};
-use super::gateway::check_tail;
 use super::policy::GATEWAY;
 use super::problem::Problem;
-use crate::config::is_route_name;
-use crate::function::is_signal_name;
-use crate::limits::MAX_SIGNAL_NAME_CHARS;
-use crate::types::{TaskId, TaskKind};
-
-/// What a request means, with the names that its address holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Route {
-    /// A webhook delivery.
-    Hook {
-        /// The source.
-        source: String,
-    },
-    /// A webhook delivery of one tenant.
-    TenantHook {
-        /// The source.
-        source: String,
-        /// The tenant.
-        tenant: String,
-    },
-    /// A call of a function.
-    Call {
-        /// The function.
-        name: String,
-    },
-    /// A request to the origin of a gateway.
-    Proxy {
-        /// The gateway.
-        name: String,
-        /// What stands behind its name: empty, or a path with its slash.
-        tail: String,
-    },
-    /// The list of tasks.
-    ListTasks,
-    /// One task.
-    ShowTask {
-        /// Its id.
-        id: TaskId,
-    },
-    /// Forget a task.
-    ForgetTask {
-        /// Its id.
-        id: TaskId,
-    },
-    /// The events of many tasks.
-    Events,
-    /// The events of a task.
-    TaskEvents {
-        /// Its id.
-        id: TaskId,
-    },
-    /// An operation on all tasks that match.
-    Bulk {
-        /// What is done to each.
-        operation: Operation,
-    },
-    /// Where operators are told.
-    Endpoints,
-    /// Tell an endpoint again.
-    EnableEndpoint {
-        /// Its name.
-        name: String,
-    },
-    /// The records of a task.
-    ShowJournal {
-        /// Its id.
-        id: TaskId,
-    },
-    /// The stored answer of a task.
-    ShowAnswer {
-        /// Its id.
-        id: TaskId,
-    },
-    /// What a task was sent.
-    ShowInput {
-        /// Its id.
-        id: TaskId,
-    },
-    /// Forget the task of a key.
-    Erase,
-    /// What operators did.
-    ListAudit,
-    /// A signal to a task.
-    Signal {
-        /// Its id.
-        id: TaskId,
-        /// The signal.
-        name: String,
-    },
-    /// End a task.
-    CancelTask {
-        /// Its id.
-        id: TaskId,
-    },
-    /// Try a task again.
-    RetryTask {
-        /// Its id.
-        id: TaskId,
-    },
-    /// Undo what a task did.
-    UndoTask {
-        /// Its id.
-        id: TaskId,
-    },
-    /// Statistics by hour and function.
-    Stats,
-    /// The same as metrics.
-    Metrics,
-    /// Why a source refuses a delivery.
-    Explain {
-        /// The source.
-        source: String,
-    },
-    /// Is it up?
-    Health,
-    /// The API as a document.
-    OpenApi,
-    /// The page of an error.
-    ErrorPage {
-        /// The error.
-        code: Code,
-    },
-    /// The list of all errors.
-    ErrorIndex,
-    /// The policies of all routes as a document.
-    Policies,
-    /// The list of all policies as a page.
-    PolicyIndex,
-    /// The policy of a source or function as a page.
-    PolicyPage {
-        /// Which of the two.
-        kind: TaskKind,
-        /// Its name.
-        name: String,
-    },
-    /// The next slice of a task.
-    Continue,
-    /// Set faults.
-    #[cfg(feature = "lab")]
-    SetFaults,
-    /// Show faults.
-    #[cfg(feature = "lab")]
-    ShowFaults,
-    /// Show counters.
-    #[cfg(feature = "lab")]
-    ShowCounters,
-    /// A CORS preflight; see [`preflight`].
-    Preflight {
-        /// Methods of this address.
-        allow: String,
-    },
-}
+pub use super::route_means::{FlowAct, Route};
+use super::route_means::{flow, hooked, keyed, named, not_found, page, proxied, signal, task};
+use crate::types::TaskKind;
 
 /// What a route asks of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +32,7 @@ pub enum Access {
 pub struct Entry {
     /// Method; `GET` stands for `HEAD` as well, `*` for every method.
     pub method: &'static str,
-    /// Path; `{…}` stands for one segment, `{…*}` at the end for all that follow. There are two of
+    /// Path; `{…}` stands for one segment, `{…*}` at the end for all that follow. There are four of
     /// these at most.
     pub pattern: &'static str,
     /// What it asks of the caller.
@@ -192,14 +41,37 @@ pub struct Entry {
 }
 
 /// Makes the route from the segments that `{…}` stands for.
-type Build = fn([&str; 2]) -> Result<Route, Problem>;
+#[derive(Clone, Copy, Debug)]
+enum Build {
+    Two(fn([&str; 2]) -> Result<Route, Problem>),
+    Four(fn([&str; 4]) -> Result<Route, Problem>),
+}
 
-const fn entry(method: &'static str, pattern: &'static str, access: Access, build: Build) -> Entry {
+const fn entry(
+    method: &'static str,
+    pattern: &'static str,
+    access: Access,
+    build: fn([&str; 2]) -> Result<Route, Problem>,
+) -> Entry {
     Entry {
         method,
         pattern,
         access,
-        build,
+        build: Build::Two(build),
+    }
+}
+
+/// A webhook of a flow.
+const fn webhook(
+    method: &'static str,
+    pattern: &'static str,
+    build: fn([&str; 4]) -> Result<Route, Problem>,
+) -> Entry {
+    Entry {
+        method,
+        pattern,
+        access: Access::Signature,
+        build: Build::Four(build),
     }
 }
 
@@ -207,7 +79,29 @@ const fn entry(method: &'static str, pattern: &'static str, access: Access, buil
 #[rustfmt::skip]
 pub const ROUTES: &[Entry] = &[
     entry("POST", "/hooks/{source}", Access::Signature, |[name, _]| Ok(Route::Hook { source: named(name)? })),
-    entry("POST", "/hooks/{source}/{tenant}", Access::Signature, |[name, tenant]| Ok(Route::TenantHook { source: named(name)?, tenant: named(tenant)? })),
+    entry("POST", "/hooks/{source}/{tenant}", Access::Signature, |[name, tenant]| hooked(name, tenant)),
+    webhook("GET", "/api/v1/executions/webhook/{namespace}/{flow}/{key}", |[namespace, flow, key, _]| keyed(namespace, flow, key, String::new(), false)),
+    webhook("GET", "/api/v1/executions/webhook/{namespace}/{flow}/{key}/{path*}", |[namespace, flow, key, path]| keyed(namespace, flow, key, format!("/{path}"), false)),
+    webhook("POST", "/api/v1/executions/webhook/{namespace}/{flow}/{key}", |[namespace, flow, key, _]| keyed(namespace, flow, key, String::new(), false)),
+    webhook("POST", "/api/v1/executions/webhook/{namespace}/{flow}/{key}/{path*}", |[namespace, flow, key, path]| keyed(namespace, flow, key, format!("/{path}"), false)),
+    webhook("PUT", "/api/v1/executions/webhook/{namespace}/{flow}/{key}", |[namespace, flow, key, _]| keyed(namespace, flow, key, String::new(), false)),
+    webhook("PUT", "/api/v1/executions/webhook/{namespace}/{flow}/{key}/{path*}", |[namespace, flow, key, path]| keyed(namespace, flow, key, format!("/{path}"), false)),
+    webhook("GET", "/api/v1/main/executions/webhook/{namespace}/{flow}/{key}", |[namespace, flow, key, _]| keyed(namespace, flow, key, String::new(), true)),
+    webhook("GET", "/api/v1/main/executions/webhook/{namespace}/{flow}/{key}/{path*}", |[namespace, flow, key, path]| keyed(namespace, flow, key, format!("/{path}"), true)),
+    webhook("POST", "/api/v1/main/executions/webhook/{namespace}/{flow}/{key}", |[namespace, flow, key, _]| keyed(namespace, flow, key, String::new(), true)),
+    webhook("POST", "/api/v1/main/executions/webhook/{namespace}/{flow}/{key}/{path*}", |[namespace, flow, key, path]| keyed(namespace, flow, key, format!("/{path}"), true)),
+    webhook("PUT", "/api/v1/main/executions/webhook/{namespace}/{flow}/{key}", |[namespace, flow, key, _]| keyed(namespace, flow, key, String::new(), true)),
+    webhook("PUT", "/api/v1/main/executions/webhook/{namespace}/{flow}/{key}/{path*}", |[namespace, flow, key, path]| keyed(namespace, flow, key, format!("/{path}"), true)),
+    entry("GET", "/v1/flows", Access::Token(Scope::Read), |_| Ok(Route::ListFlows)),
+    entry("GET", "/v1/flows/{namespace}/{flow}", Access::Token(Scope::Read), |at| flow(at, FlowAct::Show)),
+    entry("PUT", "/v1/flows/{namespace}/{flow}", Access::Token(Scope::Operate), |at| flow(at, FlowAct::Put)),
+    entry("DELETE", "/v1/flows/{namespace}/{flow}", Access::Token(Scope::Operate), |at| flow(at, FlowAct::Delete)),
+    entry("GET", "/v1/flows/{namespace}/{flow}/revisions", Access::Token(Scope::Read), |at| flow(at, FlowAct::Revisions)),
+    entry("GET", "/v1/flows/{namespace}/{flow}/diff", Access::Token(Scope::Read), |at| flow(at, FlowAct::Diff)),
+    entry("POST", "/v1/flows/{namespace}/{flow}/disable", Access::Token(Scope::Operate), |at| flow(at, FlowAct::Disable)),
+    entry("POST", "/v1/flows/{namespace}/{flow}/enable", Access::Token(Scope::Operate), |at| flow(at, FlowAct::Enable)),
+    entry("POST", "/v1/flows/{namespace}/{flow}/executions", Access::Token(Scope::Invoke), |at| flow(at, FlowAct::Execute)),
+    entry("GET", "/flow.schema.json", Access::Public, |_| Ok(Route::FlowSchema)),
     entry("POST", "/v1/functions/{name}", Access::Token(Scope::Invoke), |[name, _]| Ok(Route::Call { name: named(name)? })),
     entry("*", "/proxy/{name}", Access::Token(Scope::Invoke), |[name, _]| proxied(name, String::new())),
     entry("*", "/proxy/{name}/{path*}", Access::Token(Scope::Invoke), |[name, path]| proxied(name, format!("/{path}"))),
@@ -278,7 +172,15 @@ pub fn route(method: &str, path: &str) -> Result<Route, Problem> {
 /// assert_eq!(find("GET", "/v1/tasks"), Ok((Route::ListTasks, Access::Token(Scope::Read))));
 /// ```
 pub fn find(method: &str, path: &str) -> Result<(Route, Access), Problem> {
-    let fits = |entry: &'static Entry| Some((entry, (entry.build)(segments(entry.pattern, path)?)));
+    let fits = |entry: &'static Entry| {
+        let found = segments(entry.pattern, path)?;
+        let [first, second, ..] = found;
+        let built = match entry.build {
+            Build::Two(build) => build([first, second]),
+            Build::Four(build) => build(found),
+        };
+        Some((entry, built))
+    };
     let fitting: Vec<_> = ROUTES.iter().filter_map(fits).collect();
     // Whether the address exists comes first: 405 would say that it does.
     let Some((first, _)) = fitting.iter().find(|(_, built)| built.is_ok()) else {
@@ -317,9 +219,9 @@ pub fn hook_of(path: &str) -> Option<(Route, Access)> {
 }
 
 /// The segments that `{…}` stand for, empty where the pattern has none; `None` if the path is another.
-fn segments<'a>(pattern: &str, path: &'a str) -> Option<[&'a str; 2]> {
+fn segments<'a>(pattern: &str, path: &'a str) -> Option<[&'a str; 4]> {
     let mut left = Some(path);
-    let mut found = [""; 2];
+    let mut found = [""; 4];
     let mut free = found.iter_mut();
     for want in pattern.split('/') {
         let all = left?;
@@ -341,44 +243,9 @@ fn segments<'a>(pattern: &str, path: &'a str) -> Option<[&'a str; 2]> {
     left.is_none().then_some(found)
 }
 
-fn not_found() -> Problem {
-    Problem::new(
-        Code::NotFound,
-        "No route, source or function has this address.",
-    )
-}
-
-fn named(name: &str) -> Result<String, Problem> {
-    is_route_name(name)
-        .then(|| name.to_owned())
-        .ok_or_else(not_found)
-}
-
-fn proxied(name: &str, tail: String) -> Result<Route, Problem> {
-    let name = named(name)?;
-    check_tail(&tail)?;
-    Ok(Route::Proxy { name, tail })
-}
-
-fn task(id: &str) -> Result<TaskId, Problem> {
-    TaskId::parse(id).ok_or_else(|| Problem::new(Code::TaskNotFound, "No task has this id."))
-}
-
-fn signal(name: &str) -> Result<String, Problem> {
-    is_signal_name(name).then(|| name.to_owned()).ok_or_else(|| {
-        Problem::new(
-            Code::NotFound,
-            format!(
-                "The name of a signal has 1 to {MAX_SIGNAL_NAME_CHARS} characters of A-Z, a-z, 0-9, _, - and the dot."
-            ),
-        )
-    })
-}
-
-fn page(code: &str) -> Result<Code, Problem> {
-    code.parse().map_err(|_| not_found())
-}
-
+#[cfg(test)]
+#[path = "route_flow_tests.rs"]
+mod flow_tests;
 #[cfg(test)]
 #[path = "route_spelling_tests.rs"]
 mod spelling;

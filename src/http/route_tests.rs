@@ -1,7 +1,9 @@
 //! The table, walked, and addresses that are not in it.
 
+use super::flow_tests::{flows, webhooks};
 use super::*;
-use crate::types::{TaskKey, TaskKind};
+use crate::http::code::Code;
+use crate::types::{TaskId, TaskKey, TaskKind};
 
 pub(super) fn id() -> TaskId {
     TaskKey::new(TaskKind::Source, "a", "", "k").task_id()
@@ -17,6 +19,9 @@ fn sample(pattern: &str) -> String {
         .replace("{path*}", "charges//1")
         .replace("{id}", &id().to_string())
         .replace("{code}", "key_reused")
+        .replace("{namespace}", "company.team")
+        .replace("{flow}", "Order-1")
+        .replace("{key}", "s3cret%20key")
 }
 
 fn proxy(tail: &str) -> Route {
@@ -193,7 +198,17 @@ fn every_entry_is_reached() {
         ("GET", "/healthz", Route::Health),
         ("GET", "/openapi.json", Route::OpenApi),
     ];
-    let want = want.into_iter().chain(pages());
+    let flows: Vec<_> = webhooks().into_iter().chain(flows()).collect();
+    let (hooks, rest) = want.split_at(2);
+    let flows = flows
+        .iter()
+        .map(|(method, path, got)| (*method, path.as_str(), got.clone()));
+    let want = hooks
+        .iter()
+        .cloned()
+        .chain(flows)
+        .chain(rest.iter().cloned())
+        .chain(pages());
     for (entry, (method, path, got)) in ROUTES.iter().zip(want) {
         assert_eq!(
             (entry.method, sample(entry.pattern).as_str()),
@@ -215,6 +230,7 @@ fn only_hooks_health_and_pages_are_open() {
         let want = match entry.pattern {
             "/healthz"
             | "/openapi.json"
+            | "/flow.schema.json"
             | "/errors/{code}"
             | "/errors"
             | "/.well-known/idempotency"
@@ -226,6 +242,12 @@ fn only_hooks_health_and_pages_are_open() {
             "/lab/faults" | "/lab/counters" if entry.method == "GET" => Access::Public,
             "/hooks/{source}" | "/hooks/{source}/{tenant}" => Access::Signature,
             "/internal/continue" => Access::Ticket,
+            flow if flow.contains("/executions/webhook/") => Access::Signature,
+            "/v1/flows/{namespace}/{flow}/executions" => Access::Token(Scope::Invoke),
+            "/v1/flows"
+            | "/v1/flows/{namespace}/{flow}/revisions"
+            | "/v1/flows/{namespace}/{flow}/diff" => Access::Token(Scope::Read),
+            "/v1/flows/{namespace}/{flow}" if entry.method == "GET" => Access::Token(Scope::Read),
             "/v1/functions/{name}" | "/proxy/{name}" | "/proxy/{name}/{path*}" => {
                 Access::Token(Scope::Invoke)
             }
@@ -300,18 +322,18 @@ fn head_means_what_get_means() {
 #[test]
 fn patterns_are_compared_segment_by_segment() {
     for (path, want) in [
-        ("/a/x/b", Some(["x", ""])),
+        ("/a/x/b", Some(["x", "", "", ""])),
         ("/a//b", None),
         ("/a/x", None),
         ("/a/x/c", None),
         ("/a/x/b/", None),
         ("a/x/b", None),
-        ("/a/{n}/b", Some(["{n}", ""])),
+        ("/a/{n}/b", Some(["{n}", "", "", ""])),
     ] {
         assert_eq!(segments("/a/{n}/b", path), want, "{path}");
     }
-    assert_eq!(segments("/a", "/a"), Some(["", ""]));
-    assert_eq!(segments("/{a}/b/{c}", "/x/b/y"), Some(["x", "y"]));
+    assert_eq!(segments("/a", "/a"), Some(["", "", "", ""]));
+    assert_eq!(segments("/{a}/b/{c}", "/x/b/y"), Some(["x", "y", "", ""]));
     assert_eq!(segments("/{a}/b/{c}", "/x/b/"), None);
 }
 
@@ -348,7 +370,7 @@ fn whatever_follows_a_gateway_is_its_own() {
     ] {
         assert_eq!(tail(path), Err(404), "{path}");
     }
-    assert_eq!(segments("/{a*}", "/x/y"), Some(["x/y", ""]));
+    assert_eq!(segments("/{a*}", "/x/y"), Some(["x/y", "", "", ""]));
     assert_eq!(segments("/a/{b*}", "/a"), None);
 }
 

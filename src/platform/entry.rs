@@ -4,6 +4,7 @@ use super::{App, GATEWAYS, NOTIFY, SOURCES, TOKENS, scheduled_tick, serve, varia
 use crate::config::{Builder, ConfigProblem, Source};
 use crate::function::Function;
 use crate::function::bulk::bulk;
+use crate::function::flow::flow;
 use crate::functions;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -24,8 +25,12 @@ fn configuration(env: &Env) -> std::result::Result<App, Vec<ConfigProblem>> {
         .declared(variable(env, SOURCES).as_ref())
         .declared_gateways(variable(env, GATEWAYS).as_ref())
         .own(bulk())
+        .own(flow())
         .notified(variable(env, NOTIFY).as_ref())
         .declared_tokens(variable(env, TOKENS).as_ref());
+    let builder = functions::flows()
+        .iter()
+        .fold(builder, |builder, text| builder.flow(text));
     #[cfg(feature = "lab")]
     let builder = super::lab::sources()
         .into_iter()

@@ -120,7 +120,7 @@ impl Delivery<'_> {
                 begin: Box::new(Begin {
                     op: self.edge.token(),
                     key: self.admitted.key.clone(),
-                    function: self.function.name().to_owned(),
+                    function: self.admitted.function.clone(),
                     policy: self.policy.clone(),
                     fingerprint: print.map(|print| print.hash.clone()),
                     parts: print.map(|print| print.parts.clone()).unwrap_or_default(),
@@ -267,7 +267,7 @@ impl Delivery<'_> {
     /// Counts a delivery that runs nothing.
     fn suppressed(&self, why: Why) {
         let now_ms = self.edge.now_ms();
-        self.edge.tally().add(self.function.name(), why, now_ms);
+        self.edge.tally().add(&self.admitted.function, why, now_ms);
     }
 
     /// What the function's profile makes of refusals; webhooks have none.

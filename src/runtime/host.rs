@@ -4,6 +4,7 @@ use super::Functions;
 use super::ask::{self, NoReply};
 use super::bulk;
 use super::children;
+use super::flows;
 use super::kv;
 use super::lock;
 use super::notices;
@@ -17,6 +18,7 @@ use crate::function::{
     CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse,
 };
 use crate::http::bulk::Report;
+use crate::http::flows::FlowName;
 use crate::http::headers;
 use crate::http::object_call::{Ask, Call, Reply as ObjectReply, Told};
 use crate::http::seal;
@@ -58,6 +60,14 @@ impl EdgeHost {
             }
         })
     }
+}
+
+fn lost(lost: flows::Lost) -> Failure {
+    let (code, why) = match lost {
+        flows::Lost::Unreachable(why) => ("flow_unreachable", why),
+        flows::Lost::Unreadable(why) => ("flow_unreadable", why),
+    };
+    Failure::retryable(code, why).cut()
 }
 
 /// The object's answer in the machine's words.
@@ -219,8 +229,19 @@ impl Host for EdgeHost {
     }
 
     fn flow_text(&self, digest: String) -> LocalBoxFuture<'static, Result<String, Failure>> {
-        let failure = Failure::retryable("flow_unreachable", format!("no text {digest}"));
-        Box::pin(std::future::ready(Err(failure)))
+        let (edge, functions) = (self.edge.clone(), self.functions.clone());
+        let until_ms = children::until_ms(&self.edge, self.until_ms);
+        Box::pin(async move {
+            let registry = flows::Registry {
+                edge: &edge,
+                flows: functions.flows(),
+                until_ms,
+            };
+            let text = registry.text(&digest).await.map_err(lost)?;
+            text.ok_or_else(|| {
+                Failure::terminal("flow_not_found", "the text of the flow is not kept")
+            })
+        })
     }
 
     fn flow_current(
@@ -228,8 +249,27 @@ impl Host for EdgeHost {
         namespace: String,
         id: String,
     ) -> LocalBoxFuture<'static, Result<FlowRef, Failure>> {
-        let failure = Failure::retryable("flow_unreachable", format!("no flow {namespace}/{id}"));
-        Box::pin(std::future::ready(Err(failure)))
+        let (edge, functions) = (self.edge.clone(), self.functions.clone());
+        let until_ms = children::until_ms(&self.edge, self.until_ms);
+        Box::pin(async move {
+            let absent = || {
+                let message = format!("there is no flow {namespace}/{id}");
+                Failure::terminal("flow_not_found", message).cut()
+            };
+            let name = FlowName::read(&namespace, &id).ok_or_else(absent)?;
+            let registry = flows::Registry {
+                edge: &edge,
+                flows: functions.flows(),
+                until_ms,
+            };
+            let current = registry.current(&name).await.map_err(lost)?;
+            let current = current.ok_or_else(absent)?;
+            if current.disabled {
+                let message = format!("the flow {name} is disabled");
+                return Err(Failure::terminal("flow_disabled", message).cut());
+            }
+            Ok(current.revision)
+        })
     }
 
     fn secret(&self, name: &str) -> Option<String> {

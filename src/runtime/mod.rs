@@ -30,6 +30,7 @@ mod debts;
 mod delivery;
 mod desk;
 mod explain;
+mod flows;
 mod flush;
 mod gate;
 mod gateway;

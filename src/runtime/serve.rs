@@ -2,14 +2,15 @@
 
 use super::ports::{Edge, Level};
 use super::{
-    App, api, audit, bulk, explain, gate, gateway, ingress, list, metrics, notices, stats, steer,
-    stored, watch,
+    App, api, audit, bulk, explain, flows, gate, gateway, ingress, list, metrics, notices, stats,
+    steer, stored, watch,
 };
 use crate::config::ConfigProblem;
 use crate::function::{FetchError, OutRequest, OutResponse};
 use crate::http::admit;
-use crate::http::auth::Gate;
+use crate::http::auth::{Caller, Gate};
 use crate::http::code::Code;
+use crate::http::flows::{FlowHookAt, FlowName, schema_answer};
 use crate::http::hook;
 use crate::http::openapi;
 use crate::http::page;
@@ -17,7 +18,7 @@ use crate::http::policy::{self, RoutePolicy};
 use crate::http::policy_page;
 use crate::http::problem::Problem;
 use crate::http::query;
-use crate::http::route::{self, Access, Route};
+use crate::http::route::{self, Access, FlowAct, Route};
 use crate::limits;
 use crate::types::{Answer, Headers, TaskId, TaskKind};
 use futures::future::LocalBoxFuture;
@@ -168,6 +169,7 @@ async fn answer(
         Route::ErrorPage { code } => return Ok(page::of_error(code, &exchange.headers)),
         Route::ErrorIndex => return Ok(page::of_errors(&exchange.headers)),
         Route::OpenApi => return Ok(openapi::answer(&exchange.headers)),
+        Route::FlowSchema => return Ok(schema_answer(&exchange.headers)),
         _ => {}
     }
     let app = app
@@ -177,6 +179,15 @@ async fn answer(
     // What these ask for is checked on their way, in the order of the contract: size comes first.
     match route {
         Route::Hook { source } => ingress::hook(&source, None, exchange, body, edge, app).await,
+        Route::TenantHook { source, tenant } if app.source(&source).is_none() => {
+            let at = FlowHookAt::of(&source, &tenant)?;
+            flows::hook(&at, exchange, body, edge, app).await
+        }
+        Route::FlowHook { at } => flows::hook(&at, exchange, body, edge, app).await,
+        Route::Flow {
+            name,
+            act: FlowAct::Execute,
+        } => flows::call(&name, exchange, body, edge, (app, &gate)).await,
         Route::TenantHook { source, tenant } => {
             ingress::hook(&source, Some(&tenant), exchange, body, edge, app).await
         }
@@ -241,6 +252,14 @@ async fn operated(
             caller.whole()?;
             Ok(metrics::metrics(edge).await)
         }
+        Route::ListFlows => {
+            caller.whole()?;
+            flows::list(edge, exchange, app).await
+        }
+        Route::Flow { name, act } => {
+            caller.whole()?;
+            of_flow(&name, act, exchange, body, edge, app, &caller).await
+        }
         Route::TaskEvents { id } => watch::one(edge, exchange, body, id).await,
         Route::Endpoints => {
             caller.whole()?;
@@ -268,6 +287,31 @@ async fn operated(
             api::set_faults(edge, body).await
         }
         _ => Err(nothing_here()),
+    }
+}
+
+/// What operators do with one flow.
+async fn of_flow(
+    name: &FlowName,
+    act: FlowAct,
+    exchange: &Exchange,
+    body: &mut dyn Body,
+    edge: &Edge,
+    app: &App,
+    caller: &Caller,
+) -> Result<Answer, Problem> {
+    match act {
+        FlowAct::Show => flows::show(name, exchange, edge, app).await,
+        FlowAct::Put => flows::put(name, exchange, body, edge, app, caller).await,
+        FlowAct::Delete => flows::delete(name, exchange, edge, app, caller).await,
+        FlowAct::Revisions => flows::revisions(name, exchange, edge, app).await,
+        FlowAct::Diff => flows::diff(name, exchange, edge, app).await,
+        FlowAct::Disable | FlowAct::Enable => {
+            let disable = act == FlowAct::Disable;
+            flows::set_disabled(name, disable, exchange, edge, app, caller).await
+        }
+        // A call is no operator's.
+        FlowAct::Execute => Err(nothing_here()),
     }
 }
 

@@ -33,6 +33,8 @@ mod events;
 mod expiry;
 mod family;
 mod filters;
+mod flows;
+mod flows_life;
 mod gateway;
 mod gateway_through;
 mod keys;

@@ -3,7 +3,7 @@
 use crate::shot::Shot;
 use crate::support::{Answer, SECRET, TOKEN, root};
 use onceward::http::code::Code;
-use onceward::http::route::{Route, route};
+use onceward::http::route::{FlowAct, Route, route};
 use std::collections::BTreeSet;
 
 /// What no answer may hold: secrets, and where or how the code was built.
@@ -99,6 +99,17 @@ const ANSWERED: &[Code] = &[
     Code::TaskInProgress,
 ];
 
+/// What operators do with flows.
+const OF_FLOWS: &[Code] = &[
+    Code::InputInvalid,
+    Code::Unauthorized,
+    Code::NotFound,
+    Code::PreconditionFailed,
+    Code::BodyTooLarge,
+    Code::UnsupportedMediaType,
+    Code::FlowInvalid,
+];
+
 /// `POST /v1/erase`.
 const ERASED: &[Code] = &[
     Code::InputInvalid,
@@ -121,6 +132,18 @@ fn declared(route: &Route) -> Declared {
             codes: REFUSED,
             own: true,
         },
+        // Nobody guesses a key.
+        Route::FlowHook { .. } => of(&[], &[Code::NotFound]),
+        Route::Flow {
+            act: FlowAct::Execute,
+            ..
+        } => Declared {
+            good: &[200, 202],
+            codes: CALLED,
+            own: true,
+        },
+        Route::Flow { .. } | Route::ListFlows => of(&[200, 201, 204], OF_FLOWS),
+        Route::FlowSchema => of(&[200, 304], &[]),
         Route::Call { .. } => Declared {
             good: &[200, 202],
             codes: CALLED,

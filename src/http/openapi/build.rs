@@ -101,6 +101,13 @@ fn parameters() -> Value {
         ),
         "IfNoneMatch": header("If-None-Match", false, "An ETag: 304 if the document is still that one.", &json!({ "type": "string" })),
     });
+    let revision = json!({ "type": "string", "pattern": "^(\\*|\"[0-9]+\")" });
+    all["IfMatch"] = header(
+        "If-Match",
+        false,
+        "Only if the flow has this revision, as its ETag says it: 412 otherwise.",
+        &revision,
+    );
     for (name, parameter) in many::filters() {
         all[name] = parameter;
     }

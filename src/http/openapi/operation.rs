@@ -249,6 +249,9 @@ fn segment(name: &str, pattern: &str) -> Value {
             json!({ "type": "string", "enum": codes })
         }
         "path" => json!({ "type": "string" }),
+        "namespace" => json!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$" }),
+        "flow" => json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$" }),
+        "key" => json!({ "type": "string", "minLength": 1, "maxLength": 256 }),
         "name" if pattern.contains("/signals/") => {
             json!({ "type": "string", "pattern": r"^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}$" })
         }

@@ -1,5 +1,6 @@
 //! Every route, described. What it asks of the caller comes from the table of routes.
 
+use super::flows;
 use super::many;
 use super::operation::{Operation, query, schema, shared};
 use crate::http::code::Code;
@@ -47,6 +48,7 @@ pub(super) fn operation(entry: &Entry) -> Option<Operation> {
         .or_else(|| task(entry))
         .or_else(|| steer(entry))
         .or_else(|| many::operation(entry))
+        .or_else(|| flows::operation(entry))
         .or_else(|| page(entry))
 }
 
@@ -55,11 +57,11 @@ fn task_document() -> Value {
     json!({ "anyOf": [schema("TaskDocument"), schema("ShortTask")] })
 }
 
-fn accepted(operation: Operation) -> Operation {
+pub(super) fn accepted(operation: Operation) -> Operation {
     operation.gives("202", "Accepted, and not done yet.", &task_document())
 }
 
-fn own_answer(operation: Operation) -> Operation {
+pub(super) fn own_answer(operation: Operation) -> Operation {
     let any = json!({});
     operation
         .gives_as(

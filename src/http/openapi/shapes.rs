@@ -5,6 +5,7 @@ use crate::http::audit::AuditPage;
 use crate::http::code::Code;
 use crate::http::document::TaskDocument;
 use crate::http::erase::{EraseRequest, Erased};
+use crate::http::flows::{CheckedDocument, FlowDocument, FlowList, RevisionList};
 use crate::http::policy::RoutePolicy;
 use crate::http::stored::InputHeaders;
 use crate::http::words::TaskState;
@@ -205,6 +206,10 @@ pub(super) fn all() -> Map<String, Value> {
     collect::<InputHeaders>(&mut named);
     collect::<EraseRequest>(&mut named);
     collect::<Erased>(&mut named);
+    collect::<FlowList>(&mut named);
+    collect::<RevisionList>(&mut named);
+    collect::<FlowDocument>(&mut named);
+    collect::<CheckedDocument>(&mut named);
     figures::collect_all(&mut named);
     let mut schemas: Vec<(String, Value)> = named
         .into_iter()
@@ -304,6 +309,9 @@ fn problem() -> Value {
                     "properties": {
                         "detail": text("What was got and what was wanted."),
                         "pointer": text("Where: a JSON pointer, a path, or the name of a parameter."),
+                        "line": { "type": "integer", "minimum": 1, "description": "In the text of a flow." },
+                        "column": { "type": "integer", "minimum": 1, "description": "In that line." },
+                        "nearest": text("The nearest thing that is supported."),
                     },
                 },
             },

@@ -12,6 +12,7 @@ pub const MIGRATIONS: &[&str] = &[
 mod audit;
 mod clean;
 mod endpoint;
+mod flows;
 mod jobs;
 mod kv;
 mod list;
@@ -25,6 +26,7 @@ pub use clean::{
     due_by, open_tasks, overdue, stretch_end,
 };
 pub use endpoint::{all_disabled, disable, disabled, enable};
+pub use flows::flows;
 pub use jobs::{count, jobs, remember};
 pub use kv::{clean_keys, keys, put_key};
 pub use list::{Index, Look, Plan, some};
