@@ -19,7 +19,7 @@ dev: ## Build and serve on http://127.0.0.1:8787 (PORT=, HOST=, STATE= data fold
 demo: ## Send one real GitHub push three times at once, and show what came of it
 	@exec scripts/demo.sh
 
-test: ## Run every test, as CI does: lints, native, fuzzing, workerd, chaos, schema, dry run, coverage (half an hour)
+test: ## Run every test, as CI does: lints, native, fuzzing, workerd, chaos, schema, dry run, coverage, mutants (half an hour and more)
 	@exec scripts/test.sh all
 
 lint: ## Formatting and clippy, native and wasm, warnings denied

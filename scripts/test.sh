@@ -114,6 +114,7 @@ case "${1:-all}" in
     chaos
     dry_run
     coverage
+    mutants
     ;;
   lint) lint ;;
   unit) unit ;;

@@ -349,6 +349,11 @@ pub const MAX_EXPRESSION_ASKS: usize = 64;
 /// `render` within `render`.
 pub const MAX_RENDER_DEPTH: usize = 4;
 /// Items of a range.
-pub const MAX_RANGE_ITEMS: usize = 10_000;
+pub const MAX_RANGE_ITEMS: u64 = 10_000;
 /// Most of a text that a message quotes.
 pub const MAX_EXPRESSION_MESSAGE_BYTES: usize = 200;
+/// Longest program of the filter `jq`.
+pub const MAX_JQ_BYTES: usize = 1 << 10;
+/// What one run of it may do: four for each step, one for each value that it looks at or makes, and one more for each
+/// 32 bytes of them.
+pub const JQ_FUEL: usize = 500_000;

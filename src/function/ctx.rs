@@ -215,8 +215,8 @@ impl StepScope {
         self.host.bulk(page).await
     }
 
-    pub(super) async fn is_disabled(&self, endpoint: &str) -> bool {
-        self.host.is_disabled(endpoint).await
+    pub(super) async fn disabled_since(&self, endpoint: &str) -> Option<u64> {
+        self.host.disabled_since(endpoint).await
     }
 
     pub(super) async fn disable(&self, endpoint: &str) {

@@ -132,8 +132,8 @@ pub trait Host {
         &self,
         page: BulkPage,
     ) -> LocalBoxFuture<'static, Result<crate::http::bulk::Report, Failure>>;
-    /// Whether an endpoint of notifications wants no more.
-    fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool>;
+    /// Since when an endpoint of notifications wants no more, in milliseconds since 1970; `None` if it is told.
+    fn disabled_since(&self, endpoint: &str) -> LocalBoxFuture<'static, Option<u64>>;
     /// Remembers that an endpoint of notifications wants no more.
     fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()>;
     /// The text of a flow by its digest. Retryable while it cannot be had.

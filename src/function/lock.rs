@@ -12,14 +12,14 @@ use super::run::{Busy, Run};
 use super::step::check_step;
 use crate::flow::lock::{LockCall, LockOp, LockReply};
 use crate::limits;
-use crate::protocol::{Kind, Outcome, State, StepRecord, Summary, Wait, WaitFor, lock_signal};
+use crate::protocol::{
+    Kind, LOCK_STEP, Outcome, State, StepRecord, Summary, Wait, WaitFor, lock_signal,
+};
 use crate::types::{Failure, StepId};
 use std::rc::Rc;
 
 /// Name of the step that lets a lock go, within a branch of its own.
 const UNLOCK: &str = "%unlock";
-/// Name of the waits of a task that lost the lock.
-const AGAIN: &str = "%again";
 /// Tries to let a lock go. If all fail it is free when its task is over.
 const RELEASES: u32 = 5;
 
@@ -60,19 +60,22 @@ impl Ctx {
     /// assert!(bench.now_ms() - from_ms >= 3 * 60_000);
     /// ```
     pub async fn lock(&self, name: &str, limit: u32, queue: u32) -> Result<Held, Failure> {
-        let most = limits::MAX_NAME_BYTES - LOCK.len();
+        let most = limits::MAX_NAME_BYTES - LOCK_STEP.len();
         if name.is_empty() || name.len() > most {
             let got = name.len();
             let message = format!("the name of a lock has 1 to {most} bytes; this one has {got}");
             return Err(Failure::terminal("lock_name", message));
         }
-        let step = format!("{LOCK}{name}");
+        let step = format!("{LOCK_STEP}{name}");
         check_step(self, &step)?;
         let run = Rc::clone(&self.run);
         let id = run.identify(&self.branch, &step);
+        // The same in every generation, as a copied journal is.
+        let within = self.within(&format!("%lock/{}", id.derived_key(run.task_id, 0)));
+        // What cannot be let go of is not taken.
+        check_step(&within, UNLOCK)?;
         let taking = Taking {
-            // The same in every generation, as a copied journal is.
-            within: self.within(&format!("%lock/{}", id.derived_key(run.task_id, 0))),
+            within,
             call: LockCall {
                 name: name.to_owned(),
                 task_id: run.task_id.to_string(),
@@ -122,8 +125,6 @@ impl Ctx {
             .await
     }
 }
-
-const LOCK: &str = "%lock/";
 
 /// A lock that is being taken.
 struct Taking {
@@ -203,7 +204,7 @@ impl Taking {
             match self.ask().await? {
                 LockReply::Granted => return Ok(()),
                 LockReply::Queued { .. } => {
-                    let id = self.run.identify(&branch.branch, AGAIN);
+                    let id = self.run.identify(&branch.branch, &self.id.name);
                     self.wait(id).await;
                 }
                 LockReply::Full | LockReply::Released => {

@@ -60,6 +60,7 @@ pub use undo::Undo;
 pub use unknown::OnUnknown;
 
 /// The words that authors need beside [`Ctx`].
+pub use crate::flow::kv::{KvEntry, KvOp, KvReply, KvType, KvWhen};
 pub use crate::http::profile::{CallRules, KeySyntax, Profile};
 pub use crate::limits::{MAX_LONG_STEP_MS, MAX_NAME_BYTES};
 pub use crate::types::time::{parse_duration_ms, rfc3339};

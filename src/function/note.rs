@@ -51,12 +51,12 @@ impl Ctx {
             Some(Outcome::Failed(failure)) => return Err(of_step(failure, &id)),
             Some(Outcome::Open(_)) | None => {}
         }
-        let made = make().and_then(|value| {
+        let value = make().and_then(|value| {
             let text = to_json(&value)?;
             check_size(run, &id, &text, "", MAX_OUTCOME_BYTES)?;
             Ok((text, value))
         });
-        let (outcome, result) = match made {
+        let (outcome, result) = match value {
             Ok((text, value)) => (Outcome::Value(text), Ok(value)),
             Err(failure) => {
                 let failure = of_step(failure.cut(), &id);

@@ -35,6 +35,9 @@ pub struct Notification {
     pub endpoint: String,
     /// The same over all tries: receivers tell repeats by it.
     pub id: String,
+    /// When there was something to tell, in milliseconds since 1970.
+    #[serde(default)]
+    pub at_ms: u64,
     /// The message: `type`, `timestamp`, `data`.
     pub message: Value,
 }
@@ -67,29 +70,37 @@ async fn tell(ctx: Ctx, endpoints: Rc<Endpoints>, sent: Notification) -> Result<
         )
     })?;
     let sent = Rc::new(sent);
-    let status: u16 = ctx
+    let status: Option<u16> = ctx
         .step_scoped(STEP, move |scope| {
             send(scope, Rc::clone(&endpoint), Rc::clone(&sent))
         })
         .retry(SCHEDULE)
         .timeout_ms(TIMEOUT_MS)
         .await?;
-    Ok(json!({ "endpoint": name, "status": status }))
+    Ok(match status {
+        Some(status) => json!({ "endpoint": name, "status": status }),
+        None => json!({ "endpoint": name, "skipped": "disabled" }),
+    })
 }
 
-/// One try. A success is any 2xx; redirects are not followed; 410 ends it for good, and the endpoint with it.
+/// One try: the status of a success, which is any 2xx. Redirects are not followed; 410 ends it for good, and the
+/// endpoint with it. What came up while the endpoint was disabled is nothing that it wants: `None`. What came up
+/// before has failed, and can be tried again.
 async fn send(
     scope: StepScope,
     endpoint: Rc<Endpoint>,
     sent: Rc<Notification>,
-) -> Result<u16, Failure> {
-    if scope.is_disabled(&endpoint.name).await {
+) -> Result<Option<u16>, Failure> {
+    if let Some(since_ms) = scope.disabled_since(&endpoint.name).await {
+        if sent.at_ms > since_ms {
+            return Ok(None);
+        }
         let why = format!("endpoint {} is disabled: it said 410 (Gone)", endpoint.name);
         return Err(Failure::terminal("endpoint_disabled", why));
     }
     let request = signed(&scope, &endpoint, &sent)?;
     match dispatch(&scope, request, None).await {
-        Ok(response) if (200..300).contains(&response.status) => Ok(response.status),
+        Ok(response) if (200..300).contains(&response.status) => Ok(Some(response.status)),
         Ok(response) if response.status == 410 => {
             scope.disable(&endpoint.name).await;
             let why = format!(

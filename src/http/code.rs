@@ -114,7 +114,7 @@ impl Code {
         match self {
             Self::KeyMissing => ("key_missing", 400, "Idempotency key is missing"),
             Self::KeyMalformed => ("key_malformed", 400, "Idempotency key is malformed"),
-            Self::InputInvalid => ("input_invalid", 400, "The function can't read this input"),
+            Self::InputInvalid => ("input_invalid", 400, "The input is not valid"),
             Self::Unauthorized => ("unauthorized", 401, "Not authenticated"),
             Self::Forbidden => ("forbidden", 403, "The token lacks this right"),
             Self::NotFound => ("not_found", 404, "Nothing is served here"),

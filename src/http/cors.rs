@@ -7,7 +7,8 @@ const CORS_ALLOW: &str =
     "Idempotency-Key, Prefer, Authorization, Content-Type, If-None-Match, Last-Event-ID";
 /// Answer fields that it may read.
 const CORS_EXPOSE: &str = "Idempotent-Replayed, Idempotency-Expires, Idempotency-Key, Location, \
-    Retry-After, Preference-Applied, Link, Onceward-Task-Id, ETag, Accept-Post";
+    Retry-After, Preference-Applied, Link, Onceward-Task-Id, Onceward-Answer-Status, ETag, \
+    Accept-Post";
 /// Seconds that a browser keeps a preflight; none keeps it longer than a day.
 const CORS_MAX_AGE_S: &str = "86400";
 

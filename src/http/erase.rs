@@ -2,7 +2,7 @@
 
 use super::auth::Caller;
 use super::code::Code;
-use super::problem::{Cause, Problem};
+use super::problem::{Cause, Problem, settled_body};
 use crate::config::is_route_name;
 use crate::limits::MAX_KEY_CHARS;
 use crate::types::{TaskKey, TaskKind};
@@ -51,6 +51,8 @@ pub struct Erased {
 /// assert_eq!(read(body, &caller("")), Ok(key("")));
 /// assert_eq!(read(body, &caller("acme")), Ok(key("acme")));
 /// assert_eq!(read(b"{}", &caller("")).unwrap_err().status(), 400);
+/// let wrong = read(br#"{"source": "shop", "key": ""}"#, &caller("")).unwrap_err();
+/// assert_eq!((&*wrong.errors[0].pointer, &*wrong.detail), ("/key", "The body has problems; `errors` lists them."));
 /// ```
 pub fn read(body: &[u8], caller: &Caller) -> Result<TaskKey, Problem> {
     // What serde says of a text may quote it.
@@ -84,6 +86,6 @@ pub fn read(body: &[u8], caller: &Caller) -> Result<TaskKey, Problem> {
     if wish.key.is_empty() {
         say("/key", "it is empty");
     }
-    super::query::settled(wrong)?;
+    settled_body(wrong)?;
     Ok(TaskKey::new(kind, &name, &tenant, &wish.key))
 }

@@ -260,6 +260,18 @@ impl Problem {
     }
 }
 
+/// Says everything that is wrong with a body.
+///
+/// # Errors
+/// 400, if anything is.
+pub fn settled_body(wrong: Vec<Cause>) -> Result<(), Problem> {
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let detail = "The body has problems; `errors` lists them.";
+    Err(Problem::new(Code::InputInvalid, detail).errors(wrong))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -326,7 +338,7 @@ mod tests {
         assert_eq!(
             body(&answer),
             format!(
-                "{{\"type\":\"/errors/input_invalid\",\"title\":\"The function can't read this input\",\
+                "{{\"type\":\"/errors/input_invalid\",\"title\":\"The input is not valid\",\
                  \"status\":400,\"detail\":\"two faults\",\"instance\":\"urn:uuid:1\",\
                  \"code\":\"input_invalid\",\"task_id\":\"{id}\",\
                  \"errors\":[{{\"detail\":\"wanted a number\",\"pointer\":\"/n\"}}]}}"

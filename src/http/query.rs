@@ -98,6 +98,21 @@ pub fn unknown(name: String, known: &str) -> Cause {
     }
 }
 
+/// Refuses parameters where there are none: somebody meant something by them.
+///
+/// # Errors
+/// 400, if there is any.
+///
+/// ```
+/// use onceward::http::query::none;
+/// assert!(none("/v1/tasks/1").is_ok() && none("/v1/tasks/1?").is_ok());
+/// assert!(none("/v1/tasks/1?dry_run=true").is_err());
+/// ```
+pub fn none(target: &str) -> Result<(), Problem> {
+    let given = parameters(target).into_iter();
+    settled(given.map(|(name, _)| unknown(name, "none")).collect())
+}
+
 /// Says everything that is wrong with a query.
 ///
 /// # Errors

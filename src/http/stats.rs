@@ -5,7 +5,7 @@ use super::problem::{Cause, Problem};
 use super::query;
 use crate::limits::{STATS_ROWS, STATS_SPAN_MS, TOOK_MS};
 use crate::types::time::rfc3339;
-use crate::types::{Cost, prices};
+use crate::types::{AFTER_END, Cost, prices};
 use serde_json::{Map, Value, json};
 
 /// An hour.
@@ -71,17 +71,24 @@ impl Sums {
         }
     }
 
-    /// One of the counts.
+    /// One of the counts. Of what is paid for, what is still to come of tasks that have ended is in it.
     ///
     /// ```
     /// use onceward::http::stats::Sums;
     /// let row = serde_json::json!({"accepted": 3.0, "took_2": 2});
     /// let sums = Sums::of_row(row.as_object().unwrap());
     /// assert_eq!((sums.get("accepted"), sums.took[2], sums.get("failed")), (3, 2, 0));
+    /// assert_eq!(sums.get("d1_rows"), 2 * onceward::types::AFTER_END.d1_rows);
     /// ```
     pub fn get(&self, name: &str) -> u64 {
         let at = COUNTS.iter().position(|column| *column == name);
-        at.map_or(0, |at| self.counts[at])
+        let to_come = match name {
+            "object_requests" => AFTER_END.requests,
+            "object_rows" => AFTER_END.rows,
+            "d1_rows" => AFTER_END.d1_rows,
+            _ => 0,
+        };
+        at.map_or(0, |at| self.counts[at]) + self.ended() * to_come
     }
 
     /// Adds these.

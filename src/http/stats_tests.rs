@@ -48,6 +48,14 @@ fn times_are_milliseconds_or_rfc_3339() {
     let (from, to) = (text.from_ms, text.to_ms);
     assert_eq!(read(&format!("?from={from}&to={to}")), Ok(text));
     assert_eq!(to - from, 2 * HOUR_MS);
+    // A span within an hour is that hour, and one over its end both of them.
+    let minute = 60_000;
+    for (first, last, hours) in [(0, 1, 1), (10, 50, 1), (59, 60, 1), (59, 61, 2)] {
+        let (first, last) = (from + first * minute, from + last * minute);
+        let short = read(&format!("?from={first}&to={last}")).unwrap();
+        assert_eq!(short.to_ms - short.from_ms, hours * HOUR_MS, "{first}");
+        assert!(short.from_ms <= first && last <= short.to_ms, "{first}");
+    }
     // Hour 0 has what is long gone.
     assert_eq!(read("?from=0&to=7200000").unwrap().from_ms, HOUR_MS);
 }
@@ -68,14 +76,16 @@ fn percentiles_lie_between_the_bounds_of_their_place() {
 fn a_row_shows_what_was_accepted_suppressed_and_paid() {
     let row = json!({
         "accepted": 1_000_000, "succeeded": 900_000, "failed": 99_000, "cancelled": 1_000, "retries": 5,
-        "same_key": 7, "mismatch": 2, "late": 1, "object_requests": 4_000_000, "object_rows": 7_000_000,
-        "object_ms": 20_000_000, "d1_rows": 9_000_000, "took_ms": 2_000_000, "took_0": 1_000_000,
+        "same_key": 7, "mismatch": 2, "late": 1, "object_requests": 3_000_000, "object_rows": 2_000_000,
+        "object_ms": 20_000_000, "took_ms": 2_000_000, "took_0": 1_000_000,
     });
     let shown = Value::Object(Sums::of_row(row.as_object().unwrap()).document());
     assert_eq!(shown["run"], 1_000_005);
     assert_eq!(shown["duplicates"]["total"], 10);
     assert_eq!(shown["duplicates"]["approximate"], true);
     assert_eq!(shown["took_ms"]["mean"], 2);
+    // What is to come of them is in it.
+    assert_eq!(shown["cost"]["d1_rows"], 9_000_000);
     // As the task of the price table's example, a million times, and ten duplicates.
     assert_eq!(shown["cost"]["usd_per_million_tasks"], 16.93);
     assert_eq!(shown["cost"]["usd"], 16.932_003);

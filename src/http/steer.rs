@@ -5,7 +5,7 @@ use super::answer::{accepted, not_final};
 use super::code::Code;
 use super::document::{TaskDocument, TaskState};
 use super::object_call::Told;
-use super::problem::{Cause, Problem};
+use super::problem::{Cause, Problem, settled_body};
 use crate::protocol::{Plan, Retry, Standing};
 use crate::types::{Answer, Headers, TaskId, Token};
 use crate::webhook::{KeyRule, single};
@@ -113,14 +113,8 @@ pub fn retry(body: &[u8], op: String) -> Result<Retry, Problem> {
             pointer: format!("/{}", name.replace('~', "~0").replace('/', "~1")),
         });
     }
-    if wrong.is_empty() {
-        return Ok(retry);
-    }
-    Err(Problem::new(
-        Code::InputInvalid,
-        "The body has problems; `errors` lists them.",
-    )
-    .errors(wrong))
+    settled_body(wrong)?;
+    Ok(retry)
 }
 
 /// Input and journal of the task have been dropped before its answer, as its function wants it.

@@ -1,7 +1,7 @@
 //! What a task waits for, as JSON.
 
 use super::document::maybe_time;
-use crate::protocol::{State, Wait, WaitFor, Waiting};
+use crate::protocol::{LOCK_STEP, State, Wait, WaitFor, Waiting, is_lock_signal};
 use serde::Serialize;
 
 /// What a suspended task waits for.
@@ -19,6 +19,8 @@ pub enum WaitingFor {
     NextSlice,
     /// The end of another task.
     Child,
+    /// A lock that others hold.
+    Lock,
     /// An operator: the code no longer fits the journal.
     CodeChanged,
 }
@@ -31,6 +33,7 @@ impl WaitingFor {
         Self::Backoff,
         Self::NextSlice,
         Self::Child,
+        Self::Lock,
         Self::CodeChanged,
     ];
 
@@ -42,6 +45,7 @@ impl WaitingFor {
             Self::Backoff => "backoff",
             Self::NextSlice => "next_slice",
             Self::Child => "child",
+            Self::Lock => "lock",
             Self::CodeChanged => "code_changed",
         }
     }
@@ -62,6 +66,7 @@ impl WaitingFor {
     fn of(what: &WaitFor) -> Self {
         match what {
             WaitFor::Sleep { .. } => Self::Sleep,
+            WaitFor::Signal { name, .. } if is_lock_signal(name) => Self::Lock,
             WaitFor::Signal { .. } => Self::Signal,
             WaitFor::Retry { .. } => Self::Backoff,
             WaitFor::Child { .. } => Self::Child,
@@ -76,7 +81,7 @@ pub struct WaitingDocument {
     /// What for.
     #[serde(rename = "for")]
     pub what: WaitingFor,
-    /// Its name: of a signal its own, otherwise that of the step that waits.
+    /// Its name: of a signal or a lock its own, otherwise that of the step that waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Not longer than this.
@@ -118,19 +123,28 @@ impl WaitingDocument {
     }
 
     fn of(wait: &Wait) -> Self {
+        let what = WaitingFor::of(&wait.what);
         let name = match &wait.what {
+            WaitFor::Signal { .. } if what == WaitingFor::Lock => {
+                let name = wait.id.name.strip_prefix(LOCK_STEP);
+                name.unwrap_or_default().to_owned()
+            }
             WaitFor::Signal { name, .. } => name.clone(),
             WaitFor::Sleep { .. } | WaitFor::Retry { .. } | WaitFor::Child { .. } => {
                 wait.id.to_string()
             }
         };
         Self {
-            what: WaitingFor::of(&wait.what),
+            what,
             name: Some(name),
-            // A child has no time of its own: it is only looked at.
-            until_ms: match &wait.what {
-                WaitFor::Child { .. } => None,
-                other => other.due_ms(),
+            // A child and a lock have no time of their own: they are only looked at.
+            until_ms: match what {
+                WaitingFor::Child | WaitingFor::Lock => None,
+                WaitingFor::Sleep
+                | WaitingFor::Signal
+                | WaitingFor::Backoff
+                | WaitingFor::NextSlice
+                | WaitingFor::CodeChanged => wait.what.due_ms(),
             },
         }
     }

@@ -81,8 +81,17 @@ pub fn lock_signal(mark: &str) -> String {
 
 const LOCK: &str = "%lock/";
 
+/// What the names of steps begin with that take a lock; the rest is the lock's own. No author can choose one
+/// like it.
+pub const LOCK_STEP: &str = "%lock/";
+
 /// True if this is the name of a signal that tells of a lock.
-pub(super) fn is_lock_signal(name: &str) -> bool {
+///
+/// ```
+/// use onceward::protocol::{is_lock_signal, lock_signal};
+/// assert!(is_lock_signal(&lock_signal("6f6e6365")) && !is_lock_signal("lock"));
+/// ```
+pub fn is_lock_signal(name: &str) -> bool {
     name.starts_with(LOCK)
 }
 

@@ -53,7 +53,9 @@ pub use event::{
 };
 pub use invariant::{Lost, invariant};
 pub use journal::{CHILD_ABANDONED, Cursor, Kind, Open, Outcome, Skip, StepRecord, UndoPlan};
-pub use mailbox::{Letter, Signal, Unread, child_signal, lock_signal, signal_of};
+pub use mailbox::{
+    LOCK_STEP, Letter, Signal, Unread, child_signal, is_lock_signal, lock_signal, signal_of,
+};
 pub use outbox::flush_backoff_ms;
 use schedule::Cause;
 pub use schedule::{NEVER_MS, attempt_backoff_ms, jittered, next_due_ms, own_due_ms};

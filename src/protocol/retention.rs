@@ -123,9 +123,7 @@ pub(super) fn delete(mut task: Task, moment: &Moment) -> Transition {
 pub(super) fn strip_due_ms(task: &Task) -> Option<u64> {
     let keep_ms = task.policy.retention_payload_ms?;
     let over = task.is_final() && task.ending.is_none() && !task.stripped;
-    let at_ms = task.finished_ms.filter(|_| over)?.saturating_add(keep_ms);
-    // At its expiry everything goes.
-    Some(at_ms).filter(|at_ms| task.expires_ms.is_some_and(|end| *at_ms < end))
+    Some(task.finished_ms.filter(|_| over)?.saturating_add(keep_ms))
 }
 
 /// Input and journal go.

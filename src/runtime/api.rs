@@ -18,6 +18,7 @@ use crate::http::prefer::Prefer;
 use crate::http::problem::{Cause, Problem};
 use crate::http::query;
 use crate::http::show;
+use crate::http::steer;
 use crate::http::validator::Known;
 use crate::limits;
 use crate::store::d1 as sql;
@@ -149,6 +150,7 @@ pub(super) async fn journal(
             Ok(answer)
         }
         Told::NotFound => Err(absent(id)),
+        Told::Ended(standing) if standing.summary.stripped => Err(steer::dropped(id)),
         other => Err(unreachable(
             edge,
             id,

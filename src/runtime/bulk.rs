@@ -101,17 +101,18 @@ async fn dry_run(edge: &Edge, wish: &Wish) -> Result<Answer, Problem> {
             .filter(|task| is_meant(wish.operation, task));
         for task in meant {
             matched += 1;
-            if sample.len() < SAMPLE {
+            if sample.len() < SAMPLE && matched <= wish.most {
                 // Steering is not looking: that is another right.
                 sample.push(json!({ "task_id": task.task_id, "state": task.state }));
             }
         }
         before = page.next;
-        if before.is_none() || matched >= wish.most {
+        if before.is_none() || matched > wish.most {
             break;
         }
     }
-    let complete = before.is_none() || matched >= wish.most;
+    // Whoever may reach the first thousand only wants to know that there are more.
+    let complete = before.is_none() && matched <= wish.most;
     Ok(tried(wish, matched.min(wish.most), complete, &sample))
 }
 

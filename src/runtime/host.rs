@@ -188,8 +188,11 @@ impl Host for EdgeHost {
         Box::pin(bulk::page(self.edge.clone(), self.task_id, page))
     }
 
-    fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool> {
-        Box::pin(notices::is_disabled(self.edge.clone(), endpoint.to_owned()))
+    fn disabled_since(&self, endpoint: &str) -> LocalBoxFuture<'static, Option<u64>> {
+        Box::pin(notices::disabled_since(
+            self.edge.clone(),
+            endpoint.to_owned(),
+        ))
     }
 
     fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()> {

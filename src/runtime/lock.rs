@@ -62,8 +62,8 @@ fn due_ms(lock: &Lock, now_ms: u64) -> Option<u64> {
     });
     let age_ms = now_ms.saturating_sub(lock.changed_ms);
     let pause_ms = age_ms.clamp(limits::LOCK_LOOK_MS, limits::LOCK_LOOK_MAX_MS);
-    let look = (!lock.queue.is_empty()).then_some(now_ms + pause_ms);
-    letters.chain(look).min()
+    let watch_ms = (!lock.queue.is_empty()).then_some(now_ms + pause_ms);
+    letters.chain(watch_ms).min()
 }
 
 /// One atomic step: the cell, and the alarm unless it rings early enough. A lock that is empty leaves nothing.
@@ -151,11 +151,16 @@ async fn tell(desk: &Desk, id: TaskId) -> Result<(), Fault> {
     }
     let _over = Over(&desk.paying);
     for _ in 0..MAX_ROUNDS {
-        let Some(kept) = load(desk, id)?.filter(|kept| !kept.lock.letters.is_empty()) else {
+        let Some(kept) = load(desk, id)? else {
             return Ok(());
         };
-        let name = kept.lock.name.as_str();
-        let bringing = kept.lock.letters.iter().map(|letter| async move {
+        let (name, now_ms) = (kept.lock.name.as_str(), desk.edge.now_ms());
+        let due = kept.lock.letters.iter().filter(|l| l.next_ms <= now_ms);
+        let due: Vec<&Letter> = due.collect();
+        if due.is_empty() {
+            return Ok(());
+        }
+        let bringing = due.into_iter().map(|letter| async move {
             let brought = bring(&desk.edge, name, letter).await;
             (letter.clone(), brought)
         });

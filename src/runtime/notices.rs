@@ -47,6 +47,7 @@ fn call(desk: &Desk, task: &Task, notice: &Notice, endpoint: &Endpoint) -> Call 
     let notification = Notification {
         endpoint: endpoint.name.clone(),
         id,
+        at_ms: notice.at_ms,
         message: message(task, notice),
     };
     let headers: Headers = std::iter::once(("content-type", "application/json")).collect();
@@ -125,12 +126,13 @@ fn message(task: &Task, notice: &Notice) -> Value {
     })
 }
 
-/// Whether an endpoint has said that it wants no more. If nobody knows, it is told.
-pub(super) async fn is_disabled(edge: Edge, name: String) -> bool {
+/// Since when an endpoint wants no more, if it has said so. If nobody knows, it is told.
+pub(super) async fn disabled_since(edge: Edge, name: String) -> Option<u64> {
     let asked = edge.d1(Database::default(), vec![sql::disabled(&name)]);
     let answer = within(&edge, PATIENCE_MS, asked).await;
     let rows = answer.and_then(Result::ok).into_iter().flatten();
-    rows.flat_map(|result| result.rows).next().is_some()
+    let row = rows.flat_map(|result| result.rows).next()?;
+    Some(stats::whole(row.get("at_ms")?.as_f64()?))
 }
 
 /// Remembers that an endpoint wants no more.
@@ -176,8 +178,8 @@ pub(super) async fn list(edge: &Edge) -> Result<Answer, Problem> {
     Ok(answer)
 }
 
-/// Lets an endpoint be told again. What it was not told meanwhile are failed tasks of their own, which can be
-/// tried again.
+/// Lets an endpoint be told again. What was on its way when it said no are failed tasks of their own, which can
+/// be tried again.
 pub(super) async fn enable(edge: &Edge, caller: &Caller, name: &str) -> Result<Answer, Problem> {
     if edge.endpoints().get(name).is_none() {
         return Err(Problem::new(Code::NotFound, "No endpoint has this name."));
@@ -194,7 +196,7 @@ pub(super) async fn enable(edge: &Edge, caller: &Caller, name: &str) -> Result<A
             Some(Ok(_)) => {
                 let told = json!({
                     "endpoint": name,
-                    "next": format!("POST /v1/tasks/retry?function={NOTIFY}&state=failed&label=endpoint:{name} sends what was missed"),
+                    "next": format!("POST /v1/tasks/retry?function={NOTIFY}&state=failed&label=endpoint:{name} sends what it refused"),
                 });
                 Ok(Answer::json(200, &told))
             }

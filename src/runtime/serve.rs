@@ -17,6 +17,7 @@ use crate::http::page;
 use crate::http::policy::{self, RoutePolicy};
 use crate::http::policy_page;
 use crate::http::problem::Problem;
+use crate::http::query;
 use crate::http::route::{self, Access, FlowAct, Route};
 use crate::limits;
 use crate::types::{Answer, Headers, TaskId, TaskKind};
@@ -235,6 +236,9 @@ async fn operated(
     if let Some(id) = task_of(&route) {
         gate::own(edge, &caller, id).await?;
     }
+    if takes_no_parameters(&route) {
+        query::none(&exchange.target)?;
+    }
     match route {
         Route::ListTasks => list::list(edge, exchange, caller.only()).await,
         Route::Bulk { operation } => {
@@ -268,7 +272,7 @@ async fn operated(
         Route::Events => watch::many(edge, exchange, body, caller.only()).await,
         Route::ShowTask { id } => api::show(edge, exchange, id).await,
         Route::ForgetTask { id } => api::forget(edge, &caller, id).await,
-        Route::ShowAnswer { id } => stored::answer(edge, exchange, id).await,
+        Route::ShowAnswer { id } => stored::answer(edge, id).await,
         Route::ShowInput { id } => stored::input(edge, exchange, &caller, id).await,
         Route::Erase => stored::erase(edge, exchange, body, &caller).await,
         Route::ListAudit => audit::list(edge, exchange, gate, &caller).await,
@@ -313,6 +317,21 @@ async fn of_flow(
 
 fn nothing_here() -> Problem {
     Problem::new(Code::NotFound, "No route has this address.")
+}
+
+/// Whether a parameter would be a mistake: whoever says `dry_run` where there is none means no harm.
+fn takes_no_parameters(route: &Route) -> bool {
+    !matches!(
+        route,
+        Route::ListTasks
+            | Route::Bulk { .. }
+            | Route::Stats
+            | Route::Events
+            | Route::ShowTask { .. }
+            | Route::ShowInput { .. }
+            | Route::ShowJournal { .. }
+            | Route::ListAudit
+    )
 }
 
 /// The task that an operator's route is about.

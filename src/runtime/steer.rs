@@ -214,6 +214,7 @@ async fn steps(edge: &Edge, id: TaskId) -> Result<Vec<String>, Problem> {
     };
     match ask(edge, id, call).await? {
         Told::Journal { records, .. } => Ok(named(&records)),
+        Told::Ended(standing) if standing.summary.stripped => Err(steer::dropped(id)),
         other => Err(unexpected(edge, id, &other)),
     }
 }

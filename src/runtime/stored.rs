@@ -26,12 +26,7 @@ const PATIENCE_MS: u64 = 5_000;
 const PIECES: usize = 20;
 
 /// `GET /v1/tasks/{id}/answer`.
-pub(super) async fn answer(
-    edge: &Edge,
-    exchange: &Exchange,
-    id: TaskId,
-) -> Result<Answer, Problem> {
-    without_parameters(&exchange.target)?;
+pub(super) async fn answer(edge: &Edge, id: TaskId) -> Result<Answer, Problem> {
     let standing = delivery::look(edge, id, 0, edge.now_ms() + PATIENCE_MS).await;
     let standing = standing.map_err(|error| unreachable(edge, id, &error))?;
     stored::answer(&standing.ok_or_else(|| absent(id))?)
@@ -75,7 +70,6 @@ pub(super) async fn erase(
     body: &mut dyn Body,
     caller: &Caller,
 ) -> Result<Answer, Problem> {
-    without_parameters(&exchange.target)?;
     let body = read(body).await?;
     media::json(&exchange.headers, &body)?;
     let key = erase::read(&body, caller)?;
@@ -159,14 +153,4 @@ pub(super) async fn forget(edge: &Edge, id: TaskId) -> Result<(), Problem> {
 
 fn unexpected(edge: &Edge, id: TaskId, told: &Told) -> Problem {
     unreachable(edge, id, &NoReply::Unreachable(told.name().into()))
-}
-
-fn without_parameters(target: &str) -> Result<(), Problem> {
-    use crate::http::query;
-    let given = query::parameters(target).into_iter();
-    query::settled(
-        given
-            .map(|(name, _)| query::unknown(name, "none"))
-            .collect(),
-    )
 }

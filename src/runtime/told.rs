@@ -60,13 +60,17 @@ impl Object {
             });
             let Some(stored) = known else { return Ok(None) };
             let page = journal::page(storage, id, purpose, after)?;
-            Ok(Some((page, stored.task.generation)))
+            Ok(Some((page, stored)))
         });
         match read {
-            Ok(Some(((records, more), generation))) => Reply::of(Told::Journal {
+            Ok(Some((_, stored))) if show && stored.task.stripped => {
+                let summary = self.summary(&stored);
+                self.standing(&stored, summary, Expiry::Passed, Told::Ended)
+            }
+            Ok(Some(((records, more), stored))) => Reply::of(Told::Journal {
                 records,
                 more,
-                generation,
+                generation: stored.task.generation,
             }),
             Ok(None) => Reply::of(Told::NotFound),
             Err(error) => Reply::of(Told::Unavailable(error.to_string())),

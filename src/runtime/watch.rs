@@ -9,7 +9,7 @@ use super::serve::{Body, Exchange};
 use crate::http::document::{TaskDocument, TaskState};
 use crate::http::filter::{self, Filter};
 use crate::http::problem::Problem;
-use crate::http::{query, sse};
+use crate::http::sse;
 use crate::limits;
 use crate::protocol::Standing;
 use crate::types::{Answer, TaskId};
@@ -88,9 +88,6 @@ pub(super) async fn one(
     body: &mut dyn Body,
     id: TaskId,
 ) -> Result<Answer, Problem> {
-    let parameters = query::parameters(&exchange.target).into_iter();
-    let unknown = parameters.map(|(name, _)| query::unknown(name, "none"));
-    query::settled(unknown.collect())?;
     let standing = look(edge, id, 0)
         .await
         .map_err(|error| unreachable(edge, id, &error))?

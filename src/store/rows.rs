@@ -139,7 +139,10 @@ impl TaskRow {
         let due_ms = whole(self.due_ms);
         let timed = match what {
             WaitingFor::Sleep | WaitingFor::Signal | WaitingFor::Backoff => due_ms < NEVER_MS,
-            WaitingFor::NextSlice | WaitingFor::Child | WaitingFor::CodeChanged => false,
+            WaitingFor::NextSlice
+            | WaitingFor::Child
+            | WaitingFor::Lock
+            | WaitingFor::CodeChanged => false,
         };
         Some(WaitingDocument {
             name: self.waiting_name.clone(),

@@ -12,7 +12,7 @@ pub mod prices;
 pub mod time;
 
 pub use about::{About, Trace};
-pub use cost::Cost;
+pub use cost::{AFTER_END, Cost};
 pub use database::Database;
 pub use failure::{Failure, FailureKind};
 pub use id::{StepId, TaskId, TaskKey, TaskKind, Token};

@@ -218,7 +218,7 @@ fn payload_goes_before_the_answer() {
     });
     let get = |rest: &str| get(&server, &id, rest);
     get("input").expect_problem(410, "payload_dropped");
-    assert_eq!(get("journal").expect(200).json()["records"], json!([]));
+    get("journal").expect_problem(410, "payload_dropped");
     let undo = Request::post(&format!("/v1/tasks/{id}/undo")).bearer(TOKEN);
     server.send(&undo).expect_problem(410, "payload_dropped");
     let again = hook(&server, &key, &program).expect(200);

@@ -128,6 +128,14 @@ fn a_kill_in_the_middle_does_nothing_twice() {
 fn what_it_cannot_be_done_to_is_counted_by_reason() {
     let server = Server::start();
     let ids = failed(&server, 3);
+    let query = "?state=failed&source=lab&max=2";
+    let tried = ask(&server, "DELETE", query).expect(200).json();
+    assert_eq!(
+        (&tried["matched"], &tried["complete"]),
+        (&json!(2), &json!(false)),
+        "there are more: {tried}"
+    );
+    assert_eq!(tried["sample"].as_array().map(Vec::len), Some(2));
     let forgotten = ask(
         &server,
         "DELETE",

@@ -43,6 +43,16 @@ fn a_one_step_task_costs_seven_rows_and_three_requests() {
         "two writes, each read back, and the statistics: {count}"
     );
     assert_eq!(count["hops"], 0, "{count}");
+    let shown =
+        crate::support::Request::get("/v1/stats?function=lab").bearer(crate::support::TOKEN);
+    let cost = server.send(&shown).expect(200).json()["total"]["cost"].clone();
+    let wanted = json!([3, 7, 9]);
+    let known = json!([
+        cost["object_requests"],
+        cost["object_rows"],
+        cost["d1_rows"]
+    ]);
+    assert_eq!(known, wanted, "statistics know all of it: {cost}");
 
     // A day later. Counters begin anew with the server, so what is counted now is the deletion.
     server.kill9();

@@ -39,6 +39,7 @@ mod gateway;
 mod gateway_through;
 mod keys;
 mod listing;
+mod locks;
 mod long_steps;
 mod lost_alarms;
 mod manners;

@@ -1,5 +1,6 @@
 //! The table of routes: as `docs/access.md` shows it, and walked with every kind of token.
 
+use crate::list_world::World;
 use onceward::http::auth::{Gate, Scope, Token, Tokens};
 use onceward::http::route::{Access, Entry, ROUTES, find, route};
 use onceward::types::Headers;
@@ -183,4 +184,28 @@ fn no_address_of_the_table_has_a_second_spelling() {
             assert_eq!(found.status(), 404, "{method} {spelled}");
         }
     }
+}
+
+/// What an operator says beside what there is may be meant as a condition: `dry_run` of one task, say.
+#[test]
+fn a_parameter_that_there_is_none_of_is_refused_before_anything_is_done() {
+    let id = "5f0c3c56-3f0e-5b0a-9f57-0d6a6f0c8a11";
+    let operators = |entry: &&Entry| matches!(entry.access, Access::Token(s) if s != Scope::Invoke);
+    let mut walked = 0;
+    for entry in ROUTES.iter().filter(operators) {
+        let path = entry.pattern.replace("{id}", id);
+        let path = path.replace("{source}", "f").replace("{name}", "f");
+        let world = World::of(1);
+        let answer = world.request(entry.method, &format!("{path}?nonsense=true"), &[]);
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert_eq!(answer.status, 400, "{} {path}: {text}", entry.method);
+        assert!(text.contains("\"pointer\":\"nonsense\""), "{path}: {text}");
+        assert_eq!(
+            (world.0.asked.get(), world.0.looks.get()),
+            (0, 0),
+            "{path} has done something"
+        );
+        walked += 1;
+    }
+    assert!(walked > 20, "{walked}");
 }

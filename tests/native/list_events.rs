@@ -58,6 +58,20 @@ fn a_task_that_only_waits_is_looked_at_seldom_and_left_after_five_minutes() {
     assert!((looks..=looks + 2).contains(&(world.0.looks.get() as u64)));
 }
 
+/// No records would say that it did nothing.
+#[test]
+fn the_journal_of_what_was_dropped_is_gone() {
+    let world = World::of(1);
+    let mut task = waiting("k", Vec::new(), None);
+    task.stripped = true;
+    let path = format!("/v1/tasks/{}/journal", task.id());
+    *world.0.task.borrow_mut() = Ok(Some(task));
+    let answer = world.get(&path);
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    assert_eq!(answer.status, 410, "{text}");
+    assert!(text.contains("\"payload_dropped\""), "{text}");
+}
+
 #[test]
 fn a_task_that_moves_is_looked_at_each_second_and_its_end_ends_the_stream() {
     let world = World::of(1);

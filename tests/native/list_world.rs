@@ -78,9 +78,14 @@ impl World {
 
     /// The answer to a GET with these fields.
     pub fn ask(&self, target: &str, fields: &[(&str, &str)]) -> Answer {
+        self.request("GET", target, fields)
+    }
+
+    /// The answer to a request without a body.
+    pub fn request(&self, method: &str, target: &str, fields: &[(&str, &str)]) -> Answer {
         let edge: Edge = Rc::new(Self(Rc::clone(&self.0)));
         let exchange = Exchange {
-            method: "GET".into(),
+            method: method.into(),
             path: target.split('?').next().unwrap_or_default().into(),
             target: target.into(),
             headers: fields
@@ -212,8 +217,10 @@ impl Platform for World {
     }
 
     fn send(&self, call: &Call) -> Later<Result<Reply, Broken>> {
-        let Ask::Look { wait_ms } = call.ask else {
-            unreachable!("{call:?}")
+        let wait_ms = match call.ask {
+            Ask::Look { wait_ms } => wait_ms,
+            Ask::Journal { show: true, .. } => 0,
+            _ => unreachable!("{call:?}"),
         };
         self.0.looks.set(self.0.looks.get() + 1);
         let told = match &*self.0.task.borrow() {
@@ -223,7 +230,11 @@ impl Platform for World {
                 if summary.is_moving(self.now_ms()) {
                     self.0.slept_ms.set(self.0.slept_ms.get() + wait_ms);
                 }
-                Told::Stands(Box::new(Standing {
+                let told = match call.ask {
+                    Ask::Look { .. } => Told::Stands,
+                    _ => Told::Ended,
+                };
+                told(Box::new(Standing {
                     summary,
                     answer: None,
                     began: false,

@@ -25,7 +25,7 @@ fn set(when: KvWhen, ttl_ms: Option<u64>) -> KvOp {
 }
 
 /// Under a lock: what is not there yet is set after some work. The race that the lock is for.
-async fn guarded(ctx: Ctx, _: ()) -> Result<bool, Failure> {
+async fn guarded(ctx: Ctx, (): ()) -> Result<bool, Failure> {
     let held = ctx.lock("order-1", 1, 1_000).await?;
     let found = ctx
         .step_scoped("look", |scope| async move {
@@ -96,7 +96,7 @@ fn a_lock_is_given_in_the_order_of_asking() {
 fn no_more_than_the_limit_hold_it_and_the_queue_is_bounded() {
     let (now, most) = (Rc::new(Cell::new(0_i32)), Rc::new(Cell::new(0)));
     let (counted, peak) = (Rc::clone(&now), Rc::clone(&most));
-    let f = Function::new("permits", move |ctx: Ctx, _: ()| {
+    let f = Function::new("permits", move |ctx: Ctx, (): ()| {
         let (now, most) = (Rc::clone(&counted), Rc::clone(&peak));
         async move {
             let held = ctx.lock("three", 3, 5).await?;

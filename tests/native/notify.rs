@@ -27,8 +27,13 @@ fn endpoints() -> Rc<Endpoints> {
 }
 
 fn input() -> Input {
+    raised(7)
+}
+
+/// Of something that came up at this time.
+fn raised(at_ms: u64) -> Input {
     let body = json!({
-        "endpoint": "ops", "id": "task-1:task-failed:7",
+        "endpoint": "ops", "id": "task-1:task-failed:7", "at_ms": at_ms,
         "message": {"type": "task.failed", "timestamp": "2026-11-30T00:00:00.000Z", "data": {"task_id": "1"}},
     });
     Input {
@@ -143,8 +148,21 @@ fn an_endpoint_that_is_gone_is_left_alone() {
     assert_eq!(bench.requests().len(), 1);
     let failure = bench.task("k").expect("a task").failure.expect("failed");
     assert_eq!(failure.code, "endpoint_disabled");
+    // What was on its way has failed, and can be tried again once the endpoint is enabled.
     bench.deliver("other", input()).expect("accepted");
     bench.run_until_idle();
+    let task = bench.task("other").expect("a task");
+    assert!(matches!(task.state, State::Failed { .. }));
+    assert_eq!(task.failure.expect("failed").code, "endpoint_disabled");
+    // What comes up from now on is nothing that it wants.
+    bench
+        .deliver("later", raised(bench.now_ms() + 1))
+        .expect("accepted");
+    bench.run_until_idle();
+    assert_eq!(bench.task("later").expect("a task").state, State::Succeeded);
+    let answer = bench.answer("later").expect("an answer");
+    let answer: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
+    assert_eq!(answer, json!({"endpoint": "ops", "skipped": "disabled"}));
     assert_eq!(bench.requests().len(), 1, "not even asked");
 }
 

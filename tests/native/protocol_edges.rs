@@ -9,7 +9,7 @@ use crate::protocol_fixture::{
 use onceward::limits;
 use onceward::protocol::{
     Begin, Claimed, Debt, Effect, Event, Letter, Moment, Next, Open, Outcome, Reply, State,
-    StepRecord, Verdict, Version, Waiting, handle,
+    StepRecord, Summary, Verdict, Version, Waiting, handle,
 };
 use onceward::types::{Policy, StepId};
 
@@ -27,6 +27,22 @@ fn open(name: &str, tries: u32) -> StepRecord {
 
 pub fn at_place(place: u32, record: StepRecord) -> StepRecord {
     StepRecord { place, ..record }
+}
+
+/// Who looks at a task sees until when its lock is held; an old lease is none.
+#[test]
+fn the_lock_is_shown_while_it_is_held() {
+    let mut object = Object::default();
+    let shown = |object: &Object| Summary::of(object.task()).lease_ends_ms;
+    let claimed = object.begun(T0, "a");
+    let ends_ms = object.task().lease.as_ref().expect("a lease").ends_ms;
+    assert_eq!(shown(&object), Some(ends_ms));
+    object.suspend(T0 + 1, "s", &claimed, true);
+    assert_eq!(shown(&object), None);
+    let again = object.claimed(T0 + 2, "b");
+    assert!(shown(&object) > Some(ends_ms));
+    object.finish(T0 + 3, "f", &again.proof, succeeded());
+    assert_eq!(shown(&object), None);
 }
 
 fn puts(effects: &[Effect]) -> Vec<(String, Outcome)> {

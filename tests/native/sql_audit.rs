@@ -22,7 +22,7 @@ fn action(at_ms: u64, random: &str, token: &str, task: Option<&str>) -> Action {
     }
 }
 
-fn plan(db: &Connection, statement: &Statement) -> String {
+pub(crate) fn plan(db: &Connection, statement: &Statement) -> String {
     let values = rusqlite::params_from_iter(statement.values.iter().map(Bound));
     let sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
     let mut plan = db.prepare(&sql).expect("a plan");

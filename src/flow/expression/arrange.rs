@@ -85,12 +85,26 @@ fn arrange(
         *place = Some(value);
     }
     let missing = (0..callable.required).find(|index| arguments[index + before].is_none());
-    match missing.map(|index| callable.parameters[index]) {
-        Some(name) => Err(wrong(format!("needs `{name}`"))),
-        None => Ok(What::Call {
-            callable,
-            arguments,
-        }),
+    if let Some(name) = missing.map(|index| callable.parameters[index]) {
+        return Err(wrong(format!("needs `{name}`")));
+    }
+    if let Some(check) = callable.check {
+        let written: Vec<Option<&Value>> = arguments
+            .iter()
+            .map(|argument| written(argument.as_ref()?))
+            .collect();
+        check(&written).map_err(|detail| problem(at, detail))?;
+    }
+    Ok(What::Call {
+        callable,
+        arguments,
+    })
+}
+
+fn written(expr: &Expr) -> Option<&Value> {
+    match &expr.what {
+        What::Literal(value) => Some(value),
+        _ => None,
     }
 }
 

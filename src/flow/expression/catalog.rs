@@ -3,9 +3,13 @@
 use super::call::Call;
 use super::cell::Cell;
 use super::halt::Halt;
+use serde_json::Value;
 
 /// What is called.
 pub(super) type Body = fn(&Call<'_>) -> Result<Cell, Halt>;
+
+/// Looks at arguments when a template is compiled; those that are not written down are `None`.
+pub(super) type Check = fn(&[Option<&Value>]) -> Result<(), String>;
 
 /// Kinds of what is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub(super) struct Callable {
     pub(super) tolerant: bool,
     /// Variables that it sees; they come behind its arguments.
     pub(super) surroundings: &'static [&'static str],
+    /// What is wrong with arguments that are written down.
+    pub(super) check: Option<Check>,
     pub(super) body: Body,
 }
 
@@ -66,6 +72,7 @@ impl Callable {
             open_ended: false,
             tolerant: false,
             surroundings: &[],
+            check: None,
             body,
         }
     }
@@ -115,6 +122,12 @@ impl Callable {
     /// It sees these variables.
     pub(super) const fn sees(mut self, roots: &'static [&'static str]) -> Self {
         self.surroundings = roots;
+        self
+    }
+
+    /// Its arguments are looked at when the template is compiled.
+    pub(super) const fn checked(mut self, check: Check) -> Self {
+        self.check = Some(check);
         self
     }
 

@@ -71,7 +71,9 @@ fn set_in(nodes: &[Node], found: &mut Vec<String>) {
                 branches,
                 otherwise,
             } => {
-                branches.iter().for_each(|(_, nodes)| set_in(nodes, found));
+                for (_, nodes) in branches {
+                    set_in(nodes, found);
+                }
                 set_in(otherwise, found);
             }
             _ => {}

@@ -224,6 +224,7 @@ pub(super) fn run(
 }
 
 /// The function through which a program does everything: what, by number, and with what.
+#[allow(clippy::needless_pass_by_value)]
 fn dispatch(state: &State<'_, '_>, arguments: Rest<Value>) -> Result<Value, minijinja::Error> {
     let run = state
         .lookup("run")

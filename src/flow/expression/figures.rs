@@ -85,11 +85,7 @@ fn number_format(call: &Call<'_>) -> Result<Cell, Halt> {
             before.insert(at, ',');
         }
     }
-    let sign = if negative && (before.contains(|c| c != '0' && c != ',') || !after.is_empty()) {
-        "-"
-    } else {
-        ""
-    };
+    let sign = if negative { "-" } else { "" };
     let point = if after.is_empty() { "" } else { "." };
     Ok(format!("{sign}{before}{point}{after}").into())
 }

@@ -22,7 +22,6 @@ pub(super) static ALL: &[Callable] = &[
         render(call, call.flag_or(1, true))
     }),
     Callable::function("renderOnce", &["toRender"], 1, |call| render(call, false)),
-    Callable::function("now", &[], 0, now),
     Callable::function("uuid", &[], 0, |call| Ok(drawn(call)?.to_string().into())),
     Callable::function("id", &[], 0, |call| Ok(id(drawn(call)?).into())),
     Callable::function("randomInt", &["lower", "upper"], 2, random),
@@ -47,7 +46,7 @@ pub(super) static ALL: &[Callable] = &[
         })
     })
     .sees(&["errorLogs"]),
-    Callable::function("tasksWithState", &["state"], 1, tasks).sees(&["tasks"]),
+    Callable::function("tasksWithState", &["state"], 1, |call| Ok(tasks(call))).sees(&["tasks"]),
 ];
 
 fn secret(call: &Call<'_>) -> Result<Cell, Halt> {
@@ -111,16 +110,6 @@ pub(super) fn from_json(call: &Call<'_>) -> Result<Cell, Halt> {
         ))
     })?;
     Ok(parsed.into())
-}
-
-fn now(call: &Call<'_>) -> Result<Cell, Halt> {
-    let now_ms = call.run.session.now_ms.ok_or(Halt::Ask(Ask::Now))?;
-    let now = i64::try_from(now_ms).ok();
-    let now = now.and_then(|now| jiff::Timestamp::from_millisecond(now).ok());
-    Ok(now
-        .ok_or_else(|| failed("the time is out of range"))?
-        .to_string()
-        .into())
 }
 
 fn render(call: &Call<'_>, recursive: bool) -> Result<Cell, Halt> {
@@ -218,7 +207,7 @@ fn current(call: &Call<'_>) -> Result<Cell, Halt> {
     Ok(found.clone().into())
 }
 
-fn tasks(call: &Call<'_>) -> Result<Cell, Halt> {
+fn tasks(call: &Call<'_>) -> Cell {
     let wanted = call.text(0);
     let mut found = Vec::new();
     let mut look = |id: &str, value: Option<&str>, run: &Value| {
@@ -233,5 +222,5 @@ fn tasks(call: &Call<'_>) -> Result<Cell, Halt> {
             look(id, Some(value), run);
         }
     }
-    Ok(found.into())
+    found.into()
 }

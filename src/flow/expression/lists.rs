@@ -188,12 +188,12 @@ fn sort(call: &Call<'_>, descending: bool) -> Result<Cell, Halt> {
     let float = |value: &Value| Num::of(value).map_or(0.0, Num::float);
     match numbers {
         Some(all) if all.iter().all(|number| matches!(number, Num::Whole(_))) => {
-            sorted.sort_by_key(whole)
+            sorted.sort_by_key(whole);
         }
         // By what they are as floating point numbers, all of them: else the order would not be one.
         Some(_) => sorted.sort_by(|a, b| float(a).total_cmp(&float(b))),
         None if items.iter().all(Value::is_string) => {
-            sorted.sort_by(|a, b| a.as_str().cmp(&b.as_str()))
+            sorted.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
         }
         None => {
             return Err(failed(format!(

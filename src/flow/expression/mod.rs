@@ -5,11 +5,16 @@ mod ast;
 mod call;
 mod catalog;
 mod cell;
+mod date_patterns;
+mod dates;
 mod emit;
+mod encodings;
 mod engine;
 mod figures;
 mod functions;
 mod halt;
+mod jq;
+mod jq_natives;
 mod lex;
 mod lists;
 mod nearest;
@@ -26,7 +31,17 @@ mod template;
 mod texts;
 
 #[cfg(test)]
+mod dates_tests;
+#[cfg(test)]
 mod expression_tests;
+#[cfg(test)]
+mod filters_tests;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod jq_tests;
+#[cfg(test)]
+mod language_tests;
 
 pub use catalog::{supported, unsupported};
 pub use cell::truthy;
@@ -286,12 +301,15 @@ impl Outside for Fixed {
 }
 
 /// All that can be called.
-fn tables() -> [&'static [catalog::Callable]; 5] {
+fn tables() -> [&'static [catalog::Callable]; 8] {
     [
         operators::ALL,
         functions::ALL,
         texts::ALL,
         figures::ALL,
         lists::ALL,
+        dates::ALL,
+        encodings::ALL,
+        jq::ALL,
     ]
 }

@@ -19,10 +19,10 @@ pub(super) static ALL: &[Callable] = &[
     Callable::operator("!=", TWO, |call| {
         Ok((!equal(call.plain(0), call.plain(1))).into())
     }),
-    Callable::operator("<", TWO, |call| compare(call, |order| order.is_lt())),
-    Callable::operator(">", TWO, |call| compare(call, |order| order.is_gt())),
-    Callable::operator("<=", TWO, |call| compare(call, |order| order.is_le())),
-    Callable::operator(">=", TWO, |call| compare(call, |order| order.is_ge())),
+    Callable::operator("<", TWO, |call| compare(call, Ordering::is_lt)),
+    Callable::operator(">", TWO, |call| compare(call, Ordering::is_gt)),
+    Callable::operator("<=", TWO, |call| compare(call, Ordering::is_le)),
+    Callable::operator(">=", TWO, |call| compare(call, Ordering::is_ge)),
     Callable::operator("+", TWO, add),
     Callable::operator("-", TWO, subtract),
     Callable::operator("*", TWO, arithmetic),
@@ -144,7 +144,7 @@ pub(super) fn range(from: i64, to: i64, step: i64) -> Result<Cell, Halt> {
     if step == 0 {
         return Err(failed("a range needs a step"));
     }
-    if (from.abs_diff(to) / step.unsigned_abs()) as usize >= MAX_RANGE_ITEMS {
+    if from.abs_diff(to) / step.unsigned_abs() >= MAX_RANGE_ITEMS {
         return Err(too_large(format!(
             "a range has {MAX_RANGE_ITEMS} items at most"
         )));

@@ -19,6 +19,9 @@ enum Infix {
     NotIn,
 }
 
+/// Longest chain of `and`, `or` or `??`: the engine reads one by recursion.
+const MAX_CHAIN: usize = 64;
+
 /// `not` binds less than a comparison: `not a == b` says that they differ.
 const NOT: u8 = 16;
 const SIGN: u8 = 130;
@@ -205,6 +208,13 @@ impl<'a> Parser<'a> {
 
     /// Chains of the same operator stay flat.
     fn joined(&self, operator: &Infix, left: Expr, right: Expr, at: usize) -> Parsed<Expr> {
+        let chained = match &left.what {
+            What::And(all) | What::Or(all) | What::Coalesce(_, all) => all.len(),
+            _ => 0,
+        };
+        if chained >= MAX_CHAIN {
+            return Err(problem(at, format!("a chain may have {MAX_CHAIN} parts")));
+        }
         let offset = left.offset;
         let what = match (operator, left.what) {
             (Infix::And, What::And(mut all)) => {

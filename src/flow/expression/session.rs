@@ -82,23 +82,18 @@ pub(super) fn evaluate(
 
 fn answer(known: &mut Session, ask: Ask, source: &str, scope: &Scope<'_>) -> Result<(), Stop> {
     match ask {
-        Ask::Secret(name) => match scope.outside.secret(&name) {
-            Some(secret) => {
-                known.secrets.insert(name, secret);
-            }
-            None => {
+        Ask::Secret(name) => {
+            let secret = scope.outside.secret(&name).ok_or_else(|| {
                 let message = format!("the deployment has no secret `{}`", cut(&name));
+                let halt = Halt::Failed {
+                    code: "secret_missing",
+                    message,
+                };
                 let secrets: Vec<_> = known.secrets.values().cloned().collect();
-                return Err(stop(
-                    &Halt::Failed {
-                        code: "secret_missing",
-                        message,
-                    },
-                    source,
-                    &secrets,
-                ));
-            }
-        },
+                stop(&halt, source, &secrets)
+            })?;
+            known.secrets.insert(name, secret);
+        }
         Ask::Kv { namespace, key } => match scope.outside.kv(&namespace, &key) {
             Some(value) => {
                 known.kv.insert((namespace, key), value);

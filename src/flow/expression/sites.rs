@@ -156,18 +156,15 @@ impl Doing<'_> {
         let mut path = path.to_owned();
         let mut dynamic = dynamic.iter();
         for step in steps {
-            let key = match step {
-                Some(name) => name.clone(),
-                None => {
-                    let index = dynamic
-                        .next()
-                        .and_then(held)
-                        .ok_or_else(|| failed("an index is missing"))?;
-                    match &*index.cell {
-                        Cell::Missing(detail) => return absent(detail.clone()),
-                        cell => cell.text().into_owned(),
-                    }
+            let key = if let Some(name) = step {
+                name.clone()
+            } else {
+                let index = dynamic.next().and_then(held);
+                let index = index.ok_or_else(|| failed("an index is missing"))?;
+                if let Cell::Missing(detail) = &*index.cell {
+                    return absent(detail.clone());
                 }
+                index.cell.text().into_owned()
             };
             (value, role) = match part(value, role, &key, &path) {
                 Part::Found(value, role) => (value, role),

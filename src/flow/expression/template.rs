@@ -186,7 +186,7 @@ impl Reader<'_> {
         if empty {
             return Err(problem(offset, "there is no expression in these braces"));
         }
-        if let Some(expr) = self.inside("}}", |parser| parser.expression())? {
+        if let Some(expr) = self.inside("}}", expression)? {
             self.push(Node::Print(expr));
         }
         Ok(())
@@ -205,7 +205,7 @@ impl Reader<'_> {
         match name.as_str() {
             "raw" | "verbatim" => self.raw(&name, offset),
             "if" => {
-                let condition = self.inside("%}", |parser| parser.expression())?;
+                let condition = self.inside("%}", expression)?;
                 let branches = vec![(condition.unwrap_or_else(null), Vec::new())];
                 self.nest(Open::If {
                     branches,
@@ -262,24 +262,19 @@ impl Reader<'_> {
     }
 
     fn elseif(&mut self, at: usize) -> Result<(), TemplateProblem> {
-        let condition = self
-            .inside("%}", |parser| parser.expression())?
-            .unwrap_or_else(null);
-        match self.open.last_mut() {
-            Some(Open::If {
-                branches,
-                otherwise: None,
-                ..
-            }) => {
-                branches.push((condition, Vec::new()));
-                Ok(())
-            }
-            _ => {
-                self.problems
-                    .push(problem(at, "there is no `if` for this `elseif`"));
-                Ok(())
-            }
+        let condition = self.inside("%}", expression)?.unwrap_or_else(null);
+        if let Some(Open::If {
+            branches,
+            otherwise: None,
+            ..
+        }) = self.open.last_mut()
+        {
+            branches.push((condition, Vec::new()));
+        } else {
+            let detail = "there is no `if` for this `elseif`";
+            self.problems.push(problem(at, detail));
         }
+        Ok(())
     }
 
     fn otherwise(&mut self, at: usize) -> Result<(), TemplateProblem> {
@@ -368,6 +363,11 @@ impl Reader<'_> {
         self.at = self.text.len();
         Err(problem(offset, format!("this `{name}` has no `end{name}`")))
     }
+}
+
+/// [`Parser::expression`], for any lifetime.
+fn expression(parser: &mut Parser<'_>) -> Result<Expr, TemplateProblem> {
+    parser.expression()
 }
 
 fn null() -> Expr {

@@ -8,12 +8,8 @@ use serde_json::Value;
 
 /// All of them.
 pub(super) static ALL: &[Callable] = &[
-    Callable::filter("lower", &[], 0, |call| {
-        each(call, |text| text.to_lowercase())
-    }),
-    Callable::filter("upper", &[], 0, |call| {
-        each(call, |text| text.to_uppercase())
-    }),
+    Callable::filter("lower", &[], 0, |call| each(call, str::to_lowercase)),
+    Callable::filter("upper", &[], 0, |call| each(call, str::to_uppercase)),
     Callable::filter("trim", &[], 0, |call| {
         each(call, |text| text.trim().to_owned())
     }),
@@ -30,10 +26,10 @@ pub(super) static ALL: &[Callable] = &[
     Callable::filter("replace", &["replace_pairs", "regexp"], 1, replace),
     Callable::filter("split", &["delimiter", "limit"], 1, split),
     Callable::filter("startsWith", &["value"], 1, |call| {
-        check(call, |text, part| text.starts_with(part))
+        Ok(check(call, |text, part| text.starts_with(part)))
     }),
     Callable::filter("endsWith", &["value"], 1, |call| {
-        check(call, |text, part| text.ends_with(part))
+        Ok(check(call, |text, part| text.ends_with(part)))
     }),
     Callable::filter("substringBefore", &["separator"], 1, |call| {
         part(call, |text, at| {
@@ -184,13 +180,10 @@ fn replace(call: &Call<'_>) -> Result<Cell, Halt> {
             .saturating_mul(by.len())
             .saturating_add(text.len());
         if patterns {
-            call.charge(text.len().saturating_mul(wanted.len()))?;
-            let pattern = super::pattern::compile(call, wanted)?;
-            call.charge(
-                (text.len() + 1)
-                    .saturating_mul(by.len() + 1)
-                    .min(most.saturating_mul(wanted.len())),
-            )?;
+            let pattern = super::pattern::compile(call, wanted, &text)?;
+            // Behind each character, at the most, and a group can stand for the whole text.
+            let by_most = by.len() + by.matches('$').count() * text.len();
+            call.charge((text.len() + 1).saturating_mul(by_most + 1))?;
             text = pattern.replace_all(&text, &*by).into_owned();
         } else {
             call.charge(most)?;
@@ -224,8 +217,8 @@ fn split(call: &Call<'_>) -> Result<Cell, Halt> {
         .into())
 }
 
-fn check(call: &Call<'_>, holds: fn(&str, &str) -> bool) -> Result<Cell, Halt> {
-    Ok(holds(&call.text(0), &call.text(1)).into())
+fn check(call: &Call<'_>, holds: fn(&str, &str) -> bool) -> Cell {
+    holds(&call.text(0), &call.text(1)).into()
 }
 
 fn part(call: &Call<'_>, take: for<'a> fn(&'a str, &str) -> &'a str) -> Result<Cell, Halt> {

@@ -96,6 +96,8 @@ pub struct Output {
     pub id: String,
     /// Its type, as for inputs.
     pub kind: Option<InputType>,
+    /// Type of the items of an array.
+    pub item_kind: Option<InputType>,
     /// What it is.
     pub value: Property,
 }

@@ -331,11 +331,11 @@ fn set(pen: &Pen, flow: &Flow, work: &Work) -> Result<Act, Stop> {
     let value = pen.value(value)?;
     let kind = match pen.optional(kind.as_ref())? {
         None | Some(Value::Null) => None,
-        Some(word) => Some(word),
+        Some(name) => Some(name),
     };
     let typed = match &kind {
         None => Ok((kind_of(&value), value)),
-        Some(word) => convert(&super::value_key(word), value),
+        Some(name) => convert(&super::value_key(name), value),
     };
     let (kind, value) = match typed {
         Ok(typed) => typed,

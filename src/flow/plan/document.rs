@@ -22,6 +22,8 @@ pub struct RunLine {
     pub outputs: Map<String, Value>,
     /// What it logged.
     pub logs: Vec<Line>,
+    /// Where it stands in the flow, and in which turns: the list is in this order, whatever came first.
+    pub place: Vec<usize>,
 }
 
 /// An execution as it is shown.
@@ -52,6 +54,8 @@ pub fn document(flow: &Flow, of: &Execution) -> Value {
     if of.state != State::Running {
         histories.push(json!({ "state": of.state }));
     }
+    let mut runs: Vec<&RunLine> = of.runs.iter().collect();
+    runs.sort_by(|a, b| a.place.cmp(&b.place));
     let labels = of.history.labels.iter();
     let labels: Vec<Value> = labels
         .map(|(key, value)| json!({ "key": key, "value": value }))
@@ -69,10 +73,14 @@ pub fn document(flow: &Flow, of: &Execution) -> Value {
         "trigger": shown_trigger(&meta.trigger),
         "inputs": meta.inputs,
         "outputs": of.outputs,
-        "taskRunList": of.runs.iter().map(|run| shown_run(flow, meta, run)).collect::<Vec<_>>(),
+        "taskRunList": runs.into_iter().map(|run| shown_run(flow, meta, run)).collect::<Vec<_>>(),
         "url": format!("/v1/tasks/{}", meta.execution_id),
         "deleted": false,
     });
+    // What a parent records is the same whenever it was begun.
+    if meta.parent.is_some() {
+        document["state"] = json!({ "current": of.state });
+    }
     if let (Some(error), Some(map)) = (&of.error, document.as_object_mut()) {
         map.insert("error".to_owned(), error.clone());
     }
@@ -124,3 +132,29 @@ fn shown_trigger(trigger: &Value) -> Value {
 
 /// A body that the document shows.
 const MAX_SHOWN_BODY_BYTES: usize = 16 << 10;
+
+/// A document that can be stored as an answer: of a larger one what its tasks put out is left to the journal, then
+/// their list, then what the trigger came with and the inputs.
+pub fn shortened(mut document: Value) -> Value {
+    let fits = |document: &Value| document.to_string().len() <= MAX_DOCUMENT_BYTES;
+    if fits(&document) {
+        return document;
+    }
+    document["truncated"] = true.into();
+    if let Some(runs) = document["taskRunList"].as_array_mut() {
+        for run in runs.iter_mut().filter_map(Value::as_object_mut) {
+            run.remove("outputs");
+            run.remove("logs");
+        }
+    }
+    for field in ["taskRunList", "trigger", "inputs", "outputs"] {
+        if fits(&document) {
+            break;
+        }
+        document[field] = Value::Null;
+    }
+    document
+}
+
+/// Largest document of an execution: answers can have twice as much.
+const MAX_DOCUMENT_BYTES: usize = 512 << 10;

@@ -70,6 +70,27 @@ pub fn typed(
     })
 }
 
+/// A value as this type, or what is wrong with it.
+///
+/// # Errors
+/// What was got and what was wanted.
+pub fn as_type(kind: InputType, value: Value) -> Result<Value, String> {
+    let input = Input {
+        id: String::new(),
+        kind,
+        item_kind: None,
+        required: false,
+        defaults: None,
+        values: Vec::new(),
+        allow_custom_value: true,
+        min: None,
+        max: None,
+        validator: None,
+        description: None,
+    };
+    convert(&input, kind, value)
+}
+
 /// A value as its type: numbers and the like may come as text, as forms and queries send them.
 fn convert(input: &Input, kind: InputType, value: Value) -> Result<Value, String> {
     let got = shown(&value);

@@ -13,13 +13,13 @@ mod undone;
 
 pub use act::{Act, KvAct, Pausing, SubflowAct, act};
 pub use branch::{LoopBounds, chosen_case, is_true, loop_bounds, values_of};
-pub use document::{Execution, RunLine, document};
+pub use document::{Execution, RunLine, document, shortened};
 pub use http::{HttpAct, is_accepted};
-pub use inputs::{InputFault, typed};
+pub use inputs::{InputFault, as_type, typed};
 pub use recorded::{Line, Recorded, State, mask_text};
 pub use roots::{Frame, History, Meta, labels_of, nested, roots, value_key};
 pub use trigger::{Received, key_of, variables};
-pub use undone::{Undone, find, needs_outcome, undo_roots};
+pub use undone::{Undone, counts_tries, find, needs_outcome, undo_roots};
 
 use crate::types::Failure;
 use jiff::SignedDuration;
@@ -51,6 +51,10 @@ pub fn duration_ms(value: &Value) -> Result<u64, Failure> {
             .ok_or_else(wrong);
     }
     let text = value.as_str().ok_or_else(wrong)?.trim();
+    // The library takes more than the standard.
+    if !text.starts_with(['P', 'p']) {
+        return Err(wrong());
+    }
     let span: jiff::Span = text.parse().map_err(|_| wrong())?;
     let relative = jiff::SpanRelativeTo::days_are_24_hours();
     let duration: SignedDuration = span.to_duration(relative).map_err(|_| wrong())?;

@@ -50,6 +50,8 @@ pub struct Frame {
     pub error: Option<Value>,
     /// The state of the execution so far.
     pub state: Option<State>,
+    /// Where in the flow: places in lists and turns, from the outside in.
+    pub place: Vec<usize>,
 }
 
 /// The key under which outputs of a turn are found: a text as it is, anything else as JSON.
@@ -127,6 +129,9 @@ pub fn roots(flow: &Flow, meta: &Meta, history: &History, frame: &Frame) -> Map<
     roots.insert("parents".to_owned(), Value::Array(parents));
     if let Some(error) = &frame.error {
         roots.insert("error".to_owned(), error.clone());
+        let mut line = error.clone();
+        line["level"] = "ERROR".into();
+        roots.insert("errorLogs".to_owned(), Value::Array(vec![line]));
     }
     roots
 }

@@ -34,6 +34,14 @@ pub fn needs_outcome(task: &Task, undo: &Task) -> bool {
     references(undo).iter().any(of_task)
 }
 
+/// Whether a task names the number of its tries, so that each try is another one.
+pub fn counts_tries(task: &Task) -> bool {
+    let counts = |r: &Reference| {
+        r.root == "taskrun" && r.path.first().is_none_or(|name| name == "attemptsCount")
+    };
+    references(task).iter().any(counts)
+}
+
 fn references(task: &Task) -> Vec<Reference> {
     let mut found = Vec::new();
     for property in properties(&task.work) {

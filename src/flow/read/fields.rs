@@ -7,7 +7,7 @@ use crate::flow::expression::Template;
 use crate::flow::model::{
     Block, Condition, Idempotency, Input, Output, Property, Retry, Task, Trigger,
 };
-use crate::flow::yaml::Entry;
+use crate::flow::yaml::{Entry, shortened};
 use serde_json::Value;
 
 /// What a property has been read to.
@@ -208,6 +208,7 @@ impl Reader<'_> {
         };
         let all = || specs.iter().copied().flatten();
         let mut seen: Vec<(&'static str, &str)> = Vec::new();
+        let mut meant: Vec<String> = Vec::new();
         for entry in entries {
             let path = inside(path, &entry.key);
             let Some(spec) = all().find(|spec| spec.is(&entry.key)) else {
@@ -215,7 +216,9 @@ impl Reader<'_> {
                 let names = usable
                     .flat_map(|spec| std::iter::once(spec.name).chain(spec.old.iter().copied()));
                 let near = self.near(&entry.key, names);
-                let detail = format!("This is no property of {whose}.");
+                let key = shortened(&entry.key);
+                let detail = format!("`{key}` is no property of {whose}.");
+                meant.extend(near.clone());
                 self.problem_near(entry.at, &path, detail, near);
                 continue;
             };
@@ -241,9 +244,10 @@ impl Reader<'_> {
             }
         }
         for spec in all().filter(|spec| spec.required) {
-            if !seen.iter().any(|(name, _)| *name == spec.name) {
-                let path = inside(path, spec.name);
-                self.problem(at, &path, format!("It is missing, and {whose} needs it."));
+            let misspelt = meant.iter().any(|name| spec.is(name));
+            if !misspelt && !seen.iter().any(|(name, _)| *name == spec.name) {
+                let detail = format!("`{}` is missing; {whose} needs it.", spec.name);
+                self.problem(at, path, detail);
             }
         }
         fields

@@ -102,6 +102,11 @@ pub const INPUT: &[PropertySpec] = &[
 pub const OUTPUT: &[PropertySpec] = &[
     need("id", Kind::Name(Naming::Input), "Its name."),
     may("type", Kind::Word(NAMES), "Its type."),
+    may(
+        "itemType",
+        Kind::Word(NAMES),
+        "Type of the items of an `ARRAY`.",
+    ),
     need("value", Kind::Any, "What it is."),
     ignored("description"),
     ignored("displayName"),
@@ -209,8 +214,8 @@ impl Reader<'_> {
             let detail = format!("Only {whose} has this.");
             self.problem(fields.at_of(name), &path, detail);
         } else if needs && !fields.wrote(name) && !fields.wrote("expression") {
-            let detail = format!("It is missing, and {whose} needs it.");
-            self.problem(fields.at, &path, detail);
+            let detail = format!("`{name}` is missing; {whose} needs it.");
+            self.problem(fields.at, &fields.path, detail);
         }
     }
 
@@ -234,6 +239,7 @@ impl Reader<'_> {
             outputs.push(Output {
                 id,
                 kind: fields.text("type").as_deref().and_then(type_named),
+                item_kind: fields.text("itemType").as_deref().and_then(type_named),
                 value: fields.needed("value"),
             });
         }

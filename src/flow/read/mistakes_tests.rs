@@ -13,13 +13,13 @@ fn with_tasks(tasks: &str) -> String {
 #[test]
 fn each_mistake_is_told() {
     for (tasks, wanted) in [
-        ("  []", "At least one task is needed here."),
+        ("  []", "at least one."),
         ("  x", "This is the text `x`; a list is wanted."),
         ("- x", "This is the text `x`; a map is wanted."),
-        ("- {id: a}", "It is missing, and is needed."),
+        ("- {id: a}", "`type` is missing."),
         (
             "- {type: io.kestra.plugin.core.debug.Return}",
-            "It is missing, and `debug.Return` needs it.",
+            "`id` is missing; `debug.Return` needs it.",
         ),
         (
             "- {id: a.b, type: io.kestra.plugin.core.debug.Return}",
@@ -52,7 +52,7 @@ fn each_mistake_is_told() {
         ("- {id: a, type: kv.Get}", "Nearest: io.kestra.plugin.core"),
         (
             "- {id: a, type: io.kestra.plugin.core.flow.If, condition: '1', then: []}",
-            "At least one task",
+            "at least one.",
         ),
         (
             "- {id: a, type: io.kestra.plugin.core.flow.ForEach, values: abc, tasks: [{id: r, type: io.kestra.plugin.core.debug.Return}]}",
@@ -114,8 +114,8 @@ fn each_mistake_of_any_task_is_told() {
             "can't be undone",
         ),
         ("level: [a]", "one word or an expression"),
-        ("id: x", "This key is there already"),
-        ("message:", "This key is there already"),
+        ("id: x", "is there already"),
+        ("message:", "is there already"),
     ] {
         let found = problems(&with_tasks(&format!("{LOG}, {more}}}"))).join("\n");
         assert!(found.contains(wanted), "{more}\n{found}");
@@ -145,10 +145,7 @@ fn each_mistake_at_the_top_is_told() {
             "inputs: [{id: a, type: STRING}, {id: a, type: INT}]",
             "The id `a` is there already",
         ),
-        (
-            "inputs: [{id: a, type: SELECT}]",
-            "a `SELECT` or `MULTISELECT` needs it",
-        ),
+        ("inputs: [{id: a, type: SELECT}]", "`values` is missing"),
         (
             "inputs: [{id: a, type: SELECT, values: [x], defaults: y}]",
             "one of `values` is wanted",

@@ -55,7 +55,7 @@ use reader::Reader;
 ///     type: io.kestra.plugin.core.log.Log
 ///     mesage: Hello
 /// ").expect_err("problems");
-/// assert_eq!(problems[1].to_string(), "7:5 tasks[0].mesage: This is no property of `log.Log`. Nearest: message.");
+/// assert_eq!(problems[0].to_string(), "7:5 tasks[0].mesage: `mesage` is no property of `log.Log`. Nearest: message.");
 /// ```
 ///
 /// # Errors
@@ -76,7 +76,7 @@ pub fn read(text: &str) -> Result<Flow, Vec<Diagnostic>> {
 
 /// In the order of the file, each once, and not too many.
 fn told(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    problems.sort_by(|a, b| (a.at, &a.path).cmp(&(b.at, &b.path)));
+    problems.sort_by_key(|problem| problem.at);
     problems.dedup_by(|a, b| a.at == b.at && a.detail == b.detail);
     problems.truncate(MAX_DIAGNOSTICS);
     problems

@@ -9,7 +9,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         return None;
     }
     let lower = name.to_lowercase();
-    let allowed = lower.chars().count().div_ceil(3).clamp(1, 4);
+    let allowed = (lower.chars().count() / 3).clamp(1, 4);
     candidates
         .into_iter()
         .map(|candidate| {

@@ -111,17 +111,16 @@ tasks:
     let wanted = [
         "1:5 id: This is the text `a b`; a name of the form `[a-zA-Z0-9][a-zA-Z0-9._-]*` with at most 200 characters is wanted.",
         "2:12 namespace: This is the text `Company`; a name of the form `[a-z0-9][a-z0-9._-]*` with at most 200 characters is wanted.",
-        "3:1 colour: This is no property of a flow.",
+        "3:1 colour: `colour` is no property of a flow.",
         "6:11 triggers[0].type: There is no trigger of the type `io.kestra.plugin.core.trigger.Webhok`. Nearest: io.kestra.plugin.core.trigger.Webhook.",
         "9:11 triggers[1].cron: This is the text `61 * * * *`; five fields or a word like `@daily` are wanted (Component error: Number out of bounds).",
         "10:15 triggers[1].timezone: This is the text `Mars/Phobos`; a name of the tz database like `Europe/Paris` is wanted.",
         "13:11 tasks[0].type: `io.kestra.plugin.scripts.python.Script` is not supported. Script tasks need a process or a container, which can't run at the edge; call a service with `http.Request`, or write the function in Rust.",
         "15:9 tasks[1].id: The id `one` is there already, in line 12.",
         "17:15 tasks[1].duration: This is the text `5 minutes`; an ISO 8601 duration like `PT30S`, `PT5M` or `P1D` is wanted.",
-        "18:5 tasks[2].message: It is missing, and `log.Log` needs it.",
-        "20:5 tasks[2].mesage: This is no property of `log.Log`. Nearest: message.",
+        "20:5 tasks[2].mesage: `mesage` is no property of `log.Log`. Nearest: message.",
         "21:12 tasks[2].level: This is the text `LOUD`; `TRACE`, `DEBUG`, `INFO`, `WARN` or `ERROR` is wanted.",
-        "23:7 tasks[2].retry.interval: It is missing, and a retry of the type `constant` needs it.",
+        "23:7 tasks[2].retry: `interval` is missing; a retry of the type `constant` needs it.",
         "24:19 tasks[2].retry.maxAttempt: This is the text `many`; a whole number from 1 to 100 is wanted.",
     ];
     assert_eq!(problems(text), wanted);
@@ -209,7 +208,7 @@ variables: {y: 1}
     let wanted = [
         "9:26 tasks[0].message: There is no filter `uper`. Nearest: upper.",
         "12:17 tasks[1].format: There is no task `aa` in this flow. Nearest: a.",
-        "12:34 tasks[1].format: There is no variable `nput`. Nearest: inputs.",
+        "12:34 tasks[1].format: There is no variable `nput`.",
         "15:17 tasks[2].format: There is no input `nam` in this flow. Nearest: name.",
         "15:34 tasks[2].format: There is no variable `x` in this flow. Nearest: y.",
         "15:47 tasks[2].format: `flow` has no `name`.",
@@ -277,4 +276,14 @@ fn quoted_values_are_taken_for_what_is_wanted() {
         panic!("log.Log")
     };
     assert_eq!(message, &Property::Literal(json!("12")));
+}
+
+#[test]
+fn all_that_is_missing_is_told() {
+    let wanted = [
+        "1:1 the flow: `id` is missing; a flow needs it.",
+        "1:1 the flow: `namespace` is missing; a flow needs it.",
+        "1:1 the flow: `tasks` is missing; a flow needs it.",
+    ];
+    assert_eq!(problems("description: d\n"), wanted);
 }

@@ -18,8 +18,8 @@ pub struct Named {
     pub reference: Reference,
     /// Path of the property.
     pub path: String,
-    /// Where it stands.
-    pub at: Position,
+    /// Where it stands in the file.
+    pub byte: usize,
     /// Whether it stands in a trigger, where `outputs` and `inputs` may be of another flow.
     pub in_trigger: bool,
 }
@@ -48,6 +48,8 @@ pub struct Reader<'a> {
     /// Values that defaults have added.
     pub(super) added: usize,
     pub(super) in_trigger: bool,
+    /// Texts that have been compiled: an anchor can stand for one thousands of times.
+    compiled: HashMap<String, Template>,
     pub(super) calls: Vec<Call>,
     /// Inputs that could not be read.
     pub(super) other_inputs: Vec<String>,
@@ -67,10 +69,16 @@ impl<'a> Reader<'a> {
             defaults: Vec::new(),
             added: 0,
             in_trigger: false,
+            compiled: HashMap::new(),
             calls: Vec::new(),
             other_inputs: Vec::new(),
             set_variables: Some(Vec::new()),
         }
+    }
+
+    /// Whether there is room for more problems.
+    pub fn wants_more(&self) -> bool {
+        self.problems.len() < ENOUGH
     }
 
     /// Something is wrong.
@@ -86,7 +94,7 @@ impl<'a> Reader<'a> {
         detail: impl Into<String>,
         nearest: Option<String>,
     ) {
-        if self.problems.len() >= ENOUGH {
+        if !self.wants_more() {
             return;
         }
         self.problems.push(Diagnostic {
@@ -115,14 +123,25 @@ impl<'a> Reader<'a> {
 
     /// A text with expressions, compiled; its variables are looked at when all ids are known.
     pub fn template(&mut self, node: &Node, scalar: &Scalar, path: &str) -> Option<Template> {
-        match Template::compile(&scalar.text) {
+        // The flow is refused anyway then.
+        if !self.wants_more() {
+            return None;
+        }
+        let compiled = match self.compiled.get(&scalar.text) {
+            Some(template) => Ok(template.clone()),
+            None => Template::compile(&scalar.text),
+        };
+        match compiled {
             Ok(template) => {
-                for reference in template.references() {
-                    let at = self.source.locate(node, reference.offset);
+                self.compiled.insert(scalar.text.clone(), template.clone());
+                let references = template.references();
+                let offsets: Vec<usize> = references.iter().map(|one| one.offset).collect();
+                let bytes = self.source.bytes_of(node, &offsets);
+                for (reference, byte) in references.into_iter().zip(bytes) {
                     self.named.push(Named {
                         reference,
                         path: path.to_owned(),
-                        at,
+                        byte,
                         in_trigger: self.in_trigger,
                     });
                 }
@@ -130,6 +149,9 @@ impl<'a> Reader<'a> {
             }
             Err(problems) => {
                 for problem in problems {
+                    if !self.wants_more() {
+                        break;
+                    }
                     let at = self.source.locate(node, problem.offset);
                     self.problem_near(at, path, sentence(&problem.detail), problem.nearest);
                 }

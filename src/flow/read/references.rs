@@ -52,6 +52,9 @@ pub fn check(reader: &mut Reader<'_>, flow: &Flow) {
     let named = std::mem::take(&mut reader.named);
     let known = known(reader, flow);
     for one in named.iter().filter(|one| !one.reference.may_be_missing) {
+        if !reader.wants_more() {
+            break;
+        }
         let root = one.reference.root.as_str();
         if ROOTS.contains(&root) {
             if !one.in_trigger {
@@ -65,8 +68,9 @@ pub fn check(reader: &mut Reader<'_>, flow: &Flow) {
             }
             _ => format!("There is no variable `{root}`."),
         };
+        let at = reader.source.position(one.byte);
         let near = reader.near(root, ROOTS.iter().copied());
-        reader.problem_near(one.at, &one.path, detail, near);
+        reader.problem_near(at, &one.path, detail, near);
     }
 }
 
@@ -99,16 +103,18 @@ fn part(reader: &mut Reader<'_>, known: &Known, one: &Named) {
         _ => {
             let parts = PARTS.iter().find(|(name, _)| *name == root);
             if let Some((_, parts)) = parts.filter(|(_, parts)| !parts.contains(&part.as_str())) {
+                let at = reader.source.position(one.byte);
                 let near = reader.near(part, parts.iter().copied());
                 let detail = format!("`{root}` has no `{part}`.");
-                reader.problem_near(one.at, &one.path, detail, near);
+                reader.problem_near(at, &one.path, detail, near);
             }
             return;
         }
     };
     if !names.contains(part) {
+        let at = reader.source.position(one.byte);
         let near = reader.near(part, names.iter().map(String::as_str));
         let detail = format!("There is no {what} `{part}` in this flow.");
-        reader.problem_near(one.at, &one.path, detail, near);
+        reader.problem_near(at, &one.path, detail, near);
     }
 }

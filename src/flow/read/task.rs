@@ -44,11 +44,11 @@ impl Reader<'_> {
     pub(super) fn tasks(&mut self, node: &Node, path: &str, some: bool) -> Option<Vec<Task>> {
         let items = self.list(node, path)?;
         if some && items.is_empty() {
-            self.problem(node.at, path, "At least one task is needed here.");
+            self.problem(node.at, path, "Tasks are wanted here, at least one.");
         }
         let mut tasks = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            tasks.extend(self.task(item, &format!("{path}[{index}]"), None));
+            tasks.extend(self.task(item, &format!("{path}[{index}]")));
         }
         Some(tasks)
     }
@@ -67,9 +67,11 @@ impl Reader<'_> {
 
     /// A task that undoes another one.
     pub(super) fn undo(&mut self, node: &Node, path: &str) -> Option<Task> {
-        let task = self.task(node, path, Some("undo"))?;
+        let task = self.task(node, path)?;
         if is_flowable(&task.work) {
-            self.problem(node.at, path, "A task that holds others can't undo one.");
+            let at = node.get("type").map_or(node.at, |name| name.at);
+            let path = inside(path, "type");
+            self.problem(at, &path, "A task that holds others can't undo one.");
         }
         if task.undo.is_some() {
             self.problem(node.at, path, "A task that undoes one can't be undone.");
@@ -77,7 +79,7 @@ impl Reader<'_> {
         Some(task)
     }
 
-    fn task(&mut self, node: &Node, path: &str, role: Option<&str>) -> Option<Task> {
+    fn task(&mut self, node: &Node, path: &str) -> Option<Task> {
         let written = self.map(node, path)?;
         self.id(node, path);
         let type_name = self.type_of(node, path)?;
@@ -92,13 +94,8 @@ impl Reader<'_> {
         let whose = format!("`{}`", spec.about.short());
         let specs = [COMMON, spec.about.properties];
         let mut fields = self.fields(entries, node.at, path, &whose, &specs);
-        if role == Some("undo") && fields.has("retry") {
-            let at = fields.at_of("retry");
-            let path = fields.path_of("retry");
-            self.problem(at, &path, "An undo is tried again by itself.");
-        }
         let work = (spec.build)(&mut fields, self);
-        Some(Task {
+        let task = Task {
             id: fields.text("id").unwrap_or_default(),
             type_name,
             at: node.at,
@@ -110,7 +107,23 @@ impl Reader<'_> {
             retry: fields.retry("retry"),
             timeout: fields.property("timeout"),
             undo: fields.tasks("undo").pop().map(Box::new),
-        })
+        };
+        if is_flowable(&task.work) {
+            for (name, is_there) in [
+                ("retry", task.retry.is_some()),
+                ("undo", task.undo.is_some()),
+            ] {
+                let at = entries
+                    .iter()
+                    .find(|entry| entry.key == name)
+                    .map(|entry| entry.at);
+                if let Some(at) = at.filter(|_| is_there) {
+                    let detail = "A task that holds others does nothing itself: say this of the tasks in it.";
+                    self.problem(at, &inside(path, name), detail);
+                }
+            }
+        }
+        Some(task)
     }
 
     /// Looks whether the id of a map is there once.
@@ -133,11 +146,7 @@ impl Reader<'_> {
     /// The type of a map; that it has none has been told.
     pub(super) fn type_of(&mut self, node: &Node, path: &str) -> Option<String> {
         let Some(written) = node.get("type") else {
-            self.problem(
-                node.at,
-                &inside(path, "type"),
-                "It is missing, and is needed.",
-            );
+            self.problem(node.at, path, "`type` is missing.");
             return None;
         };
         self.plain(written, &inside(path, "type"), "the name of a type")

@@ -23,7 +23,8 @@ pub(super) fn broken(text: &str, error: &ScanError) -> Vec<Diagnostic> {
             .filter(|_| !content.is_empty() && !content.starts_with('#'))
     };
     let from = at.line.saturating_sub(1).max(1);
-    let near = (from..=at.line).any(|line| indentation(source.line(line)).is_some());
+    let near =
+        (from..=at.line.saturating_add(1)).any(|line| indentation(source.line(line)).is_some());
     if !near {
         return vec![problem(at, explained(error.info()))];
     }

@@ -342,7 +342,8 @@ impl Builder {
         if let Key::Named(name, _) = &key {
             if let Some(first) = map.seen.get(name) {
                 problem = Some(format!(
-                    "This key is there already, in line {}.",
+                    "The key `{}` is there already, in line {}.",
+                    super::shortened(name),
                     first.line
                 ));
             } else {

@@ -85,7 +85,7 @@ pub struct Parsed {
 /// ```
 /// # use onceward::flow::yaml;
 /// let parsed = yaml::parse("id: a\nid: b\n");
-/// assert_eq!(parsed.problems[0].to_string(), "2:1 id: This key is there already, in line 1.");
+/// assert_eq!(parsed.problems[0].to_string(), "2:1 id: The key `id` is there already, in line 1.");
 /// assert!(parsed.root.is_some());
 /// ```
 pub fn parse(text: &str) -> Parsed {

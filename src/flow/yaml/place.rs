@@ -59,7 +59,8 @@ impl<'a> Source<'a> {
         line + within.unwrap_or(rest.len())
     }
 
-    fn position(&self, byte: usize) -> Position {
+    /// The place of a byte of the file.
+    pub fn position(&self, byte: usize) -> Position {
         let index = self.lines.partition_point(|start| *start <= byte);
         let start = self.lines[index.saturating_sub(1)];
         let column = self.text[start..byte].chars().count() + 1;
@@ -80,33 +81,55 @@ impl<'a> Source<'a> {
     /// assert_eq!((at.line, at.column), (3, 3));
     /// ```
     pub fn locate(&self, node: &Node, offset: usize) -> Position {
-        let Kind::Scalar(scalar) = &node.kind else {
-            return node.at;
-        };
-        let start = self.byte_at(node.at);
-        self.walk(scalar, start, offset)
-            .map_or(node.at, |byte| self.position(byte))
+        let bytes = self.bytes_of(node, &[offset]);
+        self.position(bytes[0])
     }
 
-    /// Lays text and file side by side: white space counts as nothing in either.
-    fn walk(&self, scalar: &Scalar, start: usize, offset: usize) -> Option<usize> {
+    /// Where bytes of a scalar's text stand in the file, in bytes; in one go, since a text can have thousands.
+    pub fn bytes_of(&self, node: &Node, offsets: &[usize]) -> Vec<usize> {
+        let start = self.byte_at(node.at);
+        let mut found = vec![start; offsets.len()];
+        let Kind::Scalar(scalar) = &node.kind else {
+            return found;
+        };
+        let mut order: Vec<usize> = (0..offsets.len()).collect();
+        order.sort_by_key(|index| offsets[*index]);
+        let mut next = order.into_iter().peekable();
+        let whole = self.walk(scalar, start, |index, at| {
+            while let Some(due) = next.next_if(|due| offsets[*due] <= index) {
+                found[due] = at;
+            }
+            next.peek().is_some()
+        });
+        if let Some(end) = whole {
+            next.for_each(|due| found[due] = end);
+        }
+        found
+    }
+
+    /// Lays text and file side by side: white space counts as nothing in either. Calls with each byte of the text that
+    /// begins a character and its byte in the file, until that has enough; the end, if it has not and they fit.
+    fn walk(
+        &self,
+        scalar: &Scalar,
+        start: usize,
+        mut step: impl FnMut(usize, usize) -> bool,
+    ) -> Option<usize> {
         let mut at = start;
         if !matches!(scalar.style, Style::Literal | Style::Folded) {
             at += properties(&self.text[start..]);
         }
         at += opening(&self.text[at..], scalar.style)?;
         for (index, wanted) in scalar.text.char_indices() {
-            if wanted.is_whitespace() {
-                if index >= offset {
-                    return Some(at);
-                }
-                continue;
+            if !wanted.is_whitespace() {
+                at += blank(&self.text[at..], scalar.style);
             }
-            at += blank(&self.text[at..], scalar.style);
-            if index >= offset {
-                return Some(at);
+            if !step(index, at) {
+                return None;
             }
-            at += one(&self.text[at..], scalar.style, wanted)?;
+            if !wanted.is_whitespace() {
+                at += one(&self.text[at..], scalar.style, wanted)?;
+            }
         }
         Some(at)
     }

@@ -83,7 +83,7 @@ fn a_byte_order_mark_and_other_line_ends_are_taken() {
     );
     assert_eq!(
         problems("\u{feff}a: 1\r\na: 2\r\n"),
-        ["2:1 a: This key is there already, in line 1."]
+        ["2:1 a: The key `a` is there already, in line 1."]
     );
 }
 
@@ -102,8 +102,8 @@ fn what_is_wrong_is_found_at_once() {
     assert_eq!(
         problems(text),
         [
-            "4:5 b[0].c: This key is there already, in line 3.",
-            "5:1 a: This key is there already, in line 1.",
+            "4:5 b[0].c: The key `c` is there already, in line 3.",
+            "5:1 a: The key `a` is there already, in line 1.",
             "6:1 the flow: A key has to be a single value; an expression has to stand in quotes.",
             "7:4 d: The tag `!point` is not known; only `!!str`, `!!int`, `!!float`, `!!bool`, `!!null`, `!!seq` and `!!map` are.",
             "8:4 e: `.inf` is no number that JSON has; write it in quotes if it is a text.",

@@ -18,8 +18,9 @@ impl Execution {
     ) -> LocalBoxFuture<'a, Course> {
         Box::pin(async move {
             let mut state = State::Success;
-            for task in tasks {
-                state = state.with(self.task(ctx, task, frame).await?);
+            for (place, task) in tasks.iter().enumerate() {
+                let frame = at(frame, place);
+                state = state.with(self.task(ctx, task, &frame).await?);
                 if let Some(exit) = self.exit.get() {
                     return Err(Stopped::Exit(exit));
                 }
@@ -37,9 +38,10 @@ impl Execution {
         frame: &Frame,
     ) -> Course {
         let most = if most == 0 { tasks.len().max(1) } else { most };
-        let work = tasks.iter().map(|task| {
+        let work = tasks.iter().enumerate().map(|(place, task)| {
             let ctx = ctx.branch(&task.id);
-            async move { self.task(&ctx, task, frame).await }
+            let frame = at(frame, place);
+            async move { self.task(&ctx, task, &frame).await }
         });
         let ended: Vec<Course> = stream::iter(work)
             .buffered(most.min(MAX_BESIDE))
@@ -59,7 +61,7 @@ impl Execution {
         let (errors, finally) = block;
         let mut course = main.await;
         if let Err(Stopped::Failed { task_id, failure }) = &course {
-            let mut frame = frame.clone();
+            let mut frame = at(frame, ERRORS);
             frame.error = Some(shown(task_id, failure));
             frame.state = Some(State::Failed);
             // Branches of their own: a later attempt that succeeds does not come here.
@@ -74,7 +76,7 @@ impl Execution {
         if finally.is_empty() {
             return course;
         }
-        let mut frame = frame.clone();
+        let mut frame = at(frame, FINALLY);
         frame.state = Some(match &course {
             Ok(state) | Err(Stopped::Exit(state)) => *state,
             Err(Stopped::Failed { .. }) => State::Failed,
@@ -104,4 +106,15 @@ pub(super) fn together(ended: Vec<Course>) -> Course {
     ended
         .into_iter()
         .try_fold(State::Success, |state, course| Ok(state.with(course?)))
+}
+
+/// Behind all tasks of a list.
+const ERRORS: usize = usize::MAX - 2;
+const FINALLY: usize = usize::MAX - 1;
+
+/// The frame at a place in its list.
+pub(super) fn at(frame: &Frame, place: usize) -> Frame {
+    let mut frame = frame.clone();
+    frame.place.push(place);
+    frame
 }

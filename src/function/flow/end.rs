@@ -122,6 +122,7 @@ impl Execution {
         }
         if !flow.after_execution.is_empty() {
             let after = Frame {
+                place: vec![usize::MAX],
                 state: Some(end.state),
                 error: end.error.clone(),
                 ..frame
@@ -172,7 +173,15 @@ impl Execution {
                 .rendered(&own, &frame, |scope| output.value.render(scope))
                 .await?;
             self.secrets.borrow_mut().extend(rendered.secrets);
-            end.outputs.insert(output.id.clone(), rendered.value);
+            let value = match output.kind {
+                Some(kind) if !rendered.value.is_null() => plan::as_type(kind, rendered.value)
+                    .map_err(|why| {
+                        let message = format!("output {}: {why}", output.id);
+                        Failure::terminal("output_invalid", message).cut()
+                    })?,
+                _ => rendered.value,
+            };
+            end.outputs.insert(output.id.clone(), value);
         }
         let masked = plan::Recorded {
             outputs: end.outputs.clone(),

@@ -3,7 +3,7 @@
 use super::super::ctx::Ctx;
 use super::super::handler::from_json;
 use super::input::{Begun, FlowInput};
-use crate::flow::model::{Flow, Trigger, Webhook};
+use crate::flow::model::{Flow, InputType, Trigger, Webhook};
 use crate::flow::plan::{
     self, Frame, History, Meta, Received, Recorded, RunLine, State, labels_of, roots, value_key,
 };
@@ -110,6 +110,12 @@ impl Execution {
                 .collect();
             Failure::terminal("inputs_invalid", listed.join("; ")).cut()
         })?;
+        let secret = flow
+            .inputs
+            .iter()
+            .filter(|input| input.kind == InputType::Secret);
+        let secret = secret.filter_map(|input| inputs.get(&input.id)?.as_str());
+        self.secrets.borrow_mut().extend(secret.map(str::to_owned));
         self.meta.borrow_mut().inputs = inputs;
         for (name, property) in &flow.labels {
             let text = self
@@ -194,6 +200,7 @@ impl Execution {
             state: recorded.state,
             outputs: recorded.outputs,
             logs: recorded.logs,
+            place: frame.place.clone(),
         });
     }
 

@@ -7,23 +7,15 @@ use super::super::retry::Retry;
 use super::super::step::Step;
 use super::execution::Execution;
 use super::input::{Begun, FlowInput, FlowRef};
-use crate::flow::model::{Retry as Tries, RetryKind, Task};
+use super::tries::{OBJECT_RETRY, again, retry_of};
+use super::undo::prepared;
+use crate::flow::model::{Flow, Retry as Tries, Task, Work};
 use crate::flow::plan::{
     self, Act, Frame, HttpAct, KvAct, Recorded, State, SubflowAct, duration_ms, is_accepted,
 };
 use crate::types::{Failure, FailureKind, Headers};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::rc::Rc;
-
-/// How messages to objects are tried: they answer, or the platform is in trouble.
-pub(super) const OBJECT_RETRY: Retry = Retry {
-    max_attempts: 10,
-    initial_ms: 200,
-    factor: 2.0,
-    max_ms: 60_000,
-    jitter: 0.5,
-    max_elapsed_ms: None,
-};
 
 impl Execution {
     pub(super) async fn leaf(
@@ -44,7 +36,11 @@ impl Execution {
             let act = self
                 .rendered(own, frame, |scope| plan::act(&flow, task, scope))
                 .await?;
-            let timeout_ms = self.timeout(own, task, frame).await?;
+            // Of what waits it is one over all of it.
+            let timeout_ms = match &task.work {
+                Work::Sleep { .. } | Work::Subflow(_) => None,
+                _ => self.timeout(own, task, frame).await?,
+            };
             Ok(act.map(|(act, secrets)| (act, secrets, timeout_ms)))
         };
         let (act, secrets, timeout_ms) = match prepared.await {
@@ -92,23 +88,8 @@ impl Doing<'_> {
     async fn carry(self, act: Act) -> Result<Recorded, Failure> {
         let id = self.task.id.clone();
         match act {
-            Act::Note(recorded) => {
-                let recorded = recorded.without(&self.secrets);
-                if self.task.undo.is_none() {
-                    return self.ctx.note(&id, || Ok(recorded)).await;
-                }
-                let step = self.ctx.step(&id, move || {
-                    let recorded = recorded.clone();
-                    async move { Ok(recorded) }
-                });
-                self.finish(step)?.await
-            }
-            Act::Fail(failure) => {
-                let message = plan::mask_text(&failure.message, &self.secrets);
-                self.ctx
-                    .note(&id, || Err(Failure { message, ..failure }))
-                    .await
-            }
+            Act::Note(recorded) => self.record(recorded.without(&self.secrets)).await,
+            Act::Fail(failure) => self.failing(failure).await,
             Act::Http(http) => self.request(http)?.await,
             Act::Kv(kv) => self.key(kv)?.await,
             Act::KvKeys { namespace, prefix } => {
@@ -123,13 +104,41 @@ impl Doing<'_> {
             }
             Act::Sleep { ms } => {
                 self.own.sleep("sleep", ms).await?;
-                self.ctx.note(&id, || Ok(Recorded::default())).await
+                self.record(Recorded::default()).await
             }
-            Act::Subflow(subflow) => {
-                let recorded = self.subflow(subflow).await;
-                self.ctx.note(&id, || recorded).await
-            }
+            Act::Subflow(subflow) => match self.subflows(&subflow).await {
+                Ok(recorded) => self.record(recorded.without(&self.secrets)).await,
+                Err(failure) => self.ctx.note(&id, || Err(failure)).await,
+            },
         }
+    }
+
+    /// Fails; as often as it is to be tried.
+    async fn failing(&self, failure: Failure) -> Result<Recorded, Failure> {
+        let message = plan::mask_text(&failure.message, &self.secrets);
+        let failure = Failure { message, ..failure };
+        let id = &self.task.id;
+        if self.task.retry.is_none() {
+            return self.ctx.note(id, || Err(failure)).await;
+        }
+        let step = self.ctx.step_scoped(id, move |scope| {
+            let failure = again(&scope, true, failure.clone());
+            async move { Err(failure) }
+        });
+        self.finish(step)?.await
+    }
+
+    /// Records what has come without an effect of its own.
+    async fn record(&self, recorded: Recorded) -> Result<Recorded, Failure> {
+        let id = &self.task.id;
+        if self.task.undo.is_none() {
+            return self.ctx.note(id, || Ok(recorded)).await;
+        }
+        let step = self.ctx.step(id, move || {
+            let recorded = recorded.clone();
+            async move { Ok(recorded) }
+        });
+        self.finish(step)?.await
     }
 
     /// Adds what every step has: retries, time limit, undoing.
@@ -162,11 +171,14 @@ impl Doing<'_> {
     }
 
     fn key(&self, kv: KvAct) -> Result<Step<Recorded>, Failure> {
+        let stubborn = self.tries().is_some();
         let step = self.ctx.step_scoped(&self.task.id, move |scope| {
             let kv = kv.clone();
             async move {
                 let reply = scope.kv(&kv.namespace, &kv.key, kv.op.clone()).await?;
+                // A key that is not there may be there later.
                 kv.record(reply)
+                    .map_err(|failure| again(&scope, stubborn, failure))
             }
         });
         let step = step.retry(OBJECT_RETRY);
@@ -176,25 +188,19 @@ impl Doing<'_> {
     fn request(&self, http: HttpAct) -> Result<Step<Recorded>, Failure> {
         let own_ms = http.timeout_ms;
         let secrets = self.secrets.clone();
-        // Who asks for retries means every failure.
         let stubborn = self.tries().is_some();
         let warns = self.tries().is_some_and(|tries| tries.warning_on_retry);
+        let anew = plan::counts_tries(self.task).then(|| self.anew());
         let step = self.ctx.step_scoped(&self.task.id, move |scope| {
-            let (http, secrets) = (http.clone(), secrets.clone());
+            let (mut http, secrets) = (http.clone(), secrets.clone());
+            let anew = anew.clone().filter(|_| scope.try_number() > 1);
             async move {
-                let again = stubborn && !scope.is_last_try();
+                if let Some(anew) = anew {
+                    http = anew.prepared(&scope).await?;
+                }
                 let sent = send(&scope, &http).await.map_err(|failure| {
-                    let kind = if again {
-                        FailureKind::Retryable
-                    } else {
-                        failure.kind
-                    };
                     let message = plan::mask_text(&failure.message, &secrets);
-                    Failure {
-                        kind,
-                        message,
-                        ..failure
-                    }
+                    again(&scope, stubborn, Failure { message, ..failure })
                 })?;
                 let mut recorded = sent.without(&secrets);
                 if warns && scope.try_number() > 1 {
@@ -208,6 +214,35 @@ impl Doing<'_> {
             step = step.timeout_ms(ms.max(1));
         }
         Ok(step)
+    }
+
+    fn anew(&self) -> Anew {
+        Anew {
+            flow: Rc::clone(&self.execution.flow),
+            task_id: self.task.id.clone(),
+            roots: self.execution.roots(self.frame),
+        }
+    }
+
+    /// Another flow, begun anew for each try.
+    async fn subflows(&self, act: &SubflowAct) -> Result<Recorded, Failure> {
+        let retry = self.task.retry.as_ref().map_or(Retry::none(), retry_of);
+        let mut tries = 0;
+        let mut waited_ms = 0;
+        loop {
+            let failure = match self.subflow(act.clone()).await {
+                Ok(recorded) => return Ok(recorded),
+                Err(failure) => failure,
+            };
+            tries += 1;
+            // Drawn from the task, so that a run that starts again pauses as long.
+            let random = u32::try_from(self.own.random() % 1_001).unwrap_or_default();
+            let Some(pause_ms) = retry.next_delay_ms(tries, waited_ms, None, random) else {
+                return Err(failure);
+            };
+            waited_ms += pause_ms;
+            self.own.sleep("%pause", pause_ms).await?;
+        }
     }
 
     /// Another flow: which revision it is, is recorded first.
@@ -248,6 +283,33 @@ impl Doing<'_> {
             Err(failure) => Err(failure),
         }
     }
+}
+
+/// A request that is another one with each try: it says which one it is.
+#[derive(Clone)]
+struct Anew {
+    flow: Rc<Flow>,
+    task_id: String,
+    roots: Map<String, Value>,
+}
+
+impl Anew {
+    async fn prepared(mut self, scope: &StepScope) -> Result<HttpAct, Failure> {
+        self.roots["taskrun"]["attemptsCount"] = (scope.try_number() - 1).into();
+        let task = plan::find(&self.flow, &self.task_id);
+        match task {
+            Some(task) => match prepared(scope, &self.flow, task, &self.roots).await? {
+                Some(Act::Http(http)) => Ok(http),
+                Some(Act::Fail(failure)) => Err(failure),
+                _ => Err(gone(&self.task_id)),
+            },
+            None => Err(gone(&self.task_id)),
+        }
+    }
+}
+
+fn gone(task_id: &str) -> Failure {
+    Failure::terminal("request_invalid", format!("task {task_id} is no request"))
 }
 
 /// What is recorded of another flow that has ended well, or has been begun.
@@ -294,45 +356,4 @@ pub(super) async fn send(scope: &StepScope, http: &HttpAct) -> Result<Recorded, 
         FailureKind::Terminal
     };
     Err(Failure { kind, ..failure })
-}
-
-/// The retries of a step. Pauses between the shortest and the longest are drawn.
-fn retry_of(tries: &Tries) -> Retry {
-    let max_attempts = match (tries.max_attempts, tries.max_duration_ms) {
-        (Some(most), _) => most.max(1),
-        (None, Some(_)) => u32::MAX,
-        (None, None) => 5,
-    };
-    let max_elapsed_ms = tries.max_duration_ms;
-    match tries.kind {
-        RetryKind::Constant { interval_ms } => Retry {
-            max_elapsed_ms,
-            ..Retry::constant(max_attempts, interval_ms)
-        },
-        RetryKind::Exponential {
-            interval_ms,
-            max_interval_ms,
-            factor,
-        } => Retry {
-            max_attempts,
-            initial_ms: interval_ms,
-            factor,
-            max_ms: max_interval_ms,
-            jitter: 0.0,
-            max_elapsed_ms,
-        },
-        RetryKind::Random {
-            min_interval_ms,
-            max_interval_ms,
-        } => {
-            // A share of at most ten years in milliseconds is exact enough.
-            #[allow(clippy::cast_precision_loss)]
-            let share = 1.0 - (min_interval_ms as f64 / max_interval_ms.max(1) as f64);
-            Retry {
-                jitter: share.clamp(0.0, 1.0),
-                max_elapsed_ms,
-                ..Retry::constant(max_attempts, max_interval_ms)
-            }
-        }
-    }
 }

@@ -61,7 +61,7 @@ impl Execution {
                 outside: &known,
             };
             match make(&scope) {
-                Ok(made) => return Ok(made),
+                Ok(value) => return Ok(value),
                 Err(Stop::Failed(failure)) => return Err(failure),
                 Err(Stop::NeedsNow) => known.now_ms.set(Some(ctx.now().await?)),
                 Err(Stop::NeedsKv { namespace, key }) => {
@@ -86,5 +86,5 @@ async fn looked_up(ctx: &Ctx, namespace: &str, key: &str) -> Result<Option<Value
             }
         }
     });
-    step.retry(super::leaf::OBJECT_RETRY).await
+    step.retry(super::tries::OBJECT_RETRY).await
 }

@@ -42,6 +42,7 @@ impl Execution {
             let mut frame = frame.clone();
             frame.values.push(value);
             frame.turns.push(turn);
+            frame.place.push(turn);
             let failed = &failed;
             async move {
                 if failed.get() || self.exit.get().is_some() {
@@ -114,9 +115,9 @@ impl Execution {
         for turn in 0..most {
             let within = own.branch(&turn.to_string());
             let mut inner = frame.clone();
-            inner
-                .turns
-                .push(usize::try_from(turn).unwrap_or(usize::MAX));
+            let nth = usize::try_from(turn).unwrap_or(usize::MAX);
+            inner.turns.push(nth);
+            inner.place.push(nth);
             self.count_turns(frame, turn + 1);
             state = state.with(self.list(&within, &of.block.tasks, &inner).await?);
             let check = within.branch("%check");

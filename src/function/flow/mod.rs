@@ -11,6 +11,7 @@ mod lookups;
 mod looping;
 mod pausing;
 mod task;
+mod tries;
 mod undo;
 
 pub use arrive::{Arrival, Arrived, Secrets, arrive, check_call, check_inputs, webhook_by_key};

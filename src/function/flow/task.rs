@@ -1,13 +1,15 @@
 //! One task of a flow: whether it is run at all, what it is, and what its end means for those around it.
 
 use super::super::ctx::Ctx;
+use super::super::parallel::Contender;
 use super::execution::{Course, Execution, Stopped};
 use crate::flow::expression::{Scope, Stop};
 use crate::flow::model::{Property, Task, Work};
-use crate::flow::plan::{Frame, Recorded, State, chosen_case, is_true};
+use crate::flow::plan::{Frame, Recorded, State, chosen_case, duration_ms, find, is_true};
 use crate::types::Failure;
 use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
+use std::rc::Rc;
 
 impl Execution {
     /// Runs a task.
@@ -30,15 +32,25 @@ impl Execution {
                     Err(failure) => return Err(self.failed(task, &frame, failure)),
                 }
             }
-            let course = self.work(ctx, &own, task, &frame).await;
-            match course {
-                Err(Stopped::Failed { .. }) if task.allow_failure => {
-                    self.settle_run(&frame, State::Warning);
-                    Ok(State::Warning)
+            let course = match &task.timeout {
+                Some(timeout) if takes_time(task) => {
+                    self.timed(ctx, &own, task, timeout, &frame).await
                 }
-                Ok(State::Warning) if task.allow_warning => {
-                    self.settle_run(&frame, State::Success);
-                    Ok(State::Success)
+                _ => self.work(ctx, &own, task, &frame).await,
+            };
+            let course = match course {
+                Err(Stopped::Failed { .. }) if task.allow_failure => Ok(State::Warning),
+                other => other,
+            };
+            match course {
+                Ok(State::Warning) => {
+                    let state = if task.allow_warning {
+                        State::Success
+                    } else {
+                        State::Warning
+                    };
+                    self.settle_run(&frame, state);
+                    Ok(state)
                 }
                 Ok(State::Skipped) => Ok(State::Success),
                 other => other,
@@ -54,6 +66,46 @@ impl Execution {
         Stopped::Failed {
             task_id: task.id.clone(),
             failure,
+        }
+    }
+
+    /// Runs a task beside a clock. What is under way when its time is over is cut off.
+    async fn timed(
+        &self,
+        ctx: &Ctx,
+        own: &Ctx,
+        task: &Task,
+        timeout: &Property,
+        frame: &Frame,
+    ) -> Course {
+        let limit = self
+            .rendered(own, frame, |scope| timeout.render(scope))
+            .await;
+        let limit = limit.and_then(|rendered| duration_ms(&rendered.value));
+        let ms = match limit {
+            Ok(ms) => ms,
+            Err(failure) => return Err(self.failed(task, frame, failure)),
+        };
+        let (this, id, inner) = (self.clone(), task.id.clone(), frame.clone());
+        let work = Contender::new("work", move |ctx: Ctx| async move {
+            let own = ctx.branch(&id);
+            let flow = Rc::clone(&this.flow);
+            let Some(task) = find(&flow, &id) else {
+                return Ok(Some(Ok(State::Skipped)));
+            };
+            Ok(Some(this.work(&ctx, &own, task, &inner).await))
+        });
+        let clock = Contender::new("clock", move |ctx: Ctx| async move {
+            ctx.sleep("timeout", ms).await?;
+            Ok(None)
+        });
+        match ctx.race(&task.id, vec![work, clock]).await {
+            Ok(Some(course)) => course,
+            Ok(None) => {
+                let message = format!("task {} took longer than {ms} ms", task.id);
+                Err(self.failed(task, frame, Failure::terminal("timeout", message)))
+            }
+            Err(failure) => Err(self.failed(task, frame, failure)),
         }
     }
 
@@ -164,8 +216,8 @@ impl Execution {
             if self.is_left_out(own, task, frame).await? {
                 return ctx.note(&task.id, || Ok(Recorded::skipped())).await;
             }
-            let made = self.rendered(own, frame, make).await;
-            ctx.note(&task.id, || made).await
+            let rendered = self.rendered(own, frame, make).await;
+            ctx.note(&task.id, || rendered).await
         };
         match noted.await {
             Ok(recorded) => {
@@ -220,6 +272,24 @@ impl Execution {
         self.settle_run(frame, state);
         course
     }
+}
+
+/// Whether its time limit is one over waits; of a request it is one of each try, and what only works something out
+/// takes no time.
+fn takes_time(task: &Task) -> bool {
+    matches!(
+        task.work,
+        Work::If { .. }
+            | Work::Switch { .. }
+            | Work::Sequential(_)
+            | Work::AllowFailure(_)
+            | Work::Parallel { .. }
+            | Work::ForEach(_)
+            | Work::LoopUntil(_)
+            | Work::Pause(_)
+            | Work::Sleep { .. }
+            | Work::Subflow(_)
+    )
 }
 
 /// What an expression sees of a failure.

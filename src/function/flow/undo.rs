@@ -92,7 +92,7 @@ async fn undone(scope: StepScope, undo: Undo<Undone, Recorded>) -> Result<(), Fa
 }
 
 /// What the task does, with the keys that its expressions need looked up.
-async fn prepared(
+pub(super) async fn prepared(
     scope: &StepScope,
     flow: &Rc<Flow>,
     task: &Task,

@@ -129,6 +129,13 @@ impl Reaction {
         }
     }
 
+    /// A response that is no failure.
+    pub(super) fn is_success(&self) -> bool {
+        self.result
+            .as_ref()
+            .is_ok_and(|response| response.status < 400)
+    }
+
     /// Adds a field to the response, if there is one.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {

@@ -4,17 +4,16 @@ use super::action::{Reaction, Sent};
 use super::address::Address;
 use super::bench::Bench;
 use super::crash::{CRASH_KEY, Crashes, Tried};
+use super::scripted::Script;
 use crate::flow::diagnostic::Diagnostic;
 use crate::flow::model::Trigger;
+use crate::function::InputProblem;
 use crate::function::flow::{
-    Arrival, Arrived, FlowInput, FlowRef, Secrets, arrive, digest, flow, prepare,
+    Arrival, Arrived, FlowInput, FlowRef, Secrets, arrive, check_call, digest, flow, prepare,
 };
-use crate::function::{FetchError, InputProblem, OutResponse};
-use crate::types::{Answer, Headers, Input, TaskKey, TaskKind};
+use crate::types::{Answer, Failure, Headers, Input, TaskKey, TaskKind};
 use serde_json::{Map, Value, json};
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 /// A delivery at a flow's webhook, or a call with inputs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,14 +43,6 @@ pub enum FlowRefusal {
     Invalid(Vec<InputProblem>),
 }
 
-/// Answers that the outside gives in order; the last one again and again.
-struct Scripted {
-    method: String,
-    url: String,
-    answers: Vec<OutResponse>,
-    given: Cell<usize>,
-}
-
 /// Flows on a virtual clock. The first of them gets the deliveries.
 ///
 /// ```
@@ -66,7 +57,7 @@ struct Scripted {
 pub struct FlowBench {
     bench: Bench,
     first: FlowRef,
-    scripted: Rc<RefCell<Vec<Scripted>>>,
+    script: Script,
     secrets: BTreeMap<String, String>,
     drawn: u64,
     keys: BTreeMap<String, TaskKey>,
@@ -79,19 +70,19 @@ impl FlowBench {
     /// # Errors
     /// All that is wrong with the first that cannot be read.
     pub fn new(flows: &[&str]) -> Result<Self, Vec<Diagnostic>> {
-        let scripted: Rc<RefCell<Vec<Scripted>>> = Rc::default();
+        let script = Script::default();
         let bench = Bench::new(flow());
         let mut first = None;
         for text in flows {
             let of = load(&bench, text)?;
             first.get_or_insert(of);
         }
-        let outside = Rc::clone(&scripted);
-        let bench = bench.outside(move |sent| answer(&outside.borrow(), sent));
+        let outside = script.clone();
+        let bench = bench.outside(move |sent| outside.answer(sent));
         Ok(Self {
             bench,
             first: first.unwrap_or_default(),
-            scripted,
+            script,
             secrets: BTreeMap::new(),
             drawn: 0,
             keys: BTreeMap::new(),
@@ -114,16 +105,12 @@ impl FlowBench {
         self
     }
 
-    /// Has requests of this method and address answered, in order; the last answer is given again and again. Without
-    /// any, every request is answered 200.
+    /// Has requests of this method and address answered, in order; the last answer is given again and again. `*` stands
+    /// for any text. A repeat under the same derived key gets the answer that it got, unless that was a failure. Without
+    /// any answers every request is answered 200.
     #[must_use]
-    pub fn outside(self, method: &str, url: &str, answers: Vec<OutResponse>) -> Self {
-        self.scripted.borrow_mut().push(Scripted {
-            method: method.to_owned(),
-            url: url.to_owned(),
-            answers,
-            given: Cell::new(0),
-        });
+    pub fn outside(self, method: &str, url: &str, answers: Vec<Reaction>) -> Self {
+        self.script.add(method, url, answers);
         self
     }
 
@@ -158,17 +145,25 @@ impl FlowBench {
             .iter()
             .map(|(n, v)| (n, v.clone()))
             .collect();
+        let flow = prepare(&self.texts[0]).unwrap_or_else(|_| unreachable!("it was read"));
+        let secrets = self.secrets.clone();
+        let lookup = move |name: &str| secrets.get(name).cloned();
         if let Some(inputs) = delivery.inputs {
+            let body = Value::Object(inputs).to_string().into_bytes();
+            let problems =
+                check_call(&flow, &body, &Secrets(&lookup)).map_err(|failure| unfit(&failure))?;
+            if !problems.is_empty() {
+                return Err(FlowRefusal::Invalid(problems));
+            }
             let input = FlowInput {
                 flow: self.first.clone(),
                 key: Some(given.clone()),
                 headers,
-                body: Value::Object(inputs).to_string().into_bytes(),
+                body,
                 ..FlowInput::default()
             };
             return Ok((of_key(&given), input.into_input()));
         }
-        let flow = prepare(&self.texts[0]).unwrap_or_else(|_| unreachable!("it was read"));
         let webhook = flow.triggers.iter().find_map(|trigger| match trigger {
             Trigger::Webhook(webhook) => Some(webhook),
             Trigger::Schedule(_) | Trigger::Flow(_) => None,
@@ -190,8 +185,6 @@ impl FlowBench {
             body: delivery.body,
             key: Some(given),
         };
-        let secrets = self.secrets.clone();
-        let lookup = move |name: &str| secrets.get(name).cloned();
         let webhook = webhook.expect("the first flow has a webhook");
         match arrive((&flow, &self.first), webhook, arrival, &Secrets(&lookup)) {
             Arrived::Begin { key, input } => {
@@ -200,10 +193,7 @@ impl FlowBench {
             Arrived::NotMeant => Err(FlowRefusal::NotMeant),
             Arrived::NoKey => Err(FlowRefusal::NoKey),
             Arrived::Invalid(problems) => Err(FlowRefusal::Invalid(problems)),
-            Arrived::Failed(failure) => Err(FlowRefusal::Invalid(vec![InputProblem {
-                path: String::new(),
-                detail: failure.to_string(),
-            }])),
+            Arrived::Failed(failure) => Err(unfit(&failure)),
         }
     }
 
@@ -301,9 +291,10 @@ impl FlowBench {
             .unwrap_or_else(|why| panic!("refused: {why:?}"));
         let (texts, secrets) = (self.texts.clone(), self.secrets.clone());
         let kv = self.bench.all_kv();
-        let scripted = Rc::clone(&self.scripted);
+        let (outside, runs) = (self.script.clone(), self.script.clone());
         Crashes::of(flow())
             .prepared(move |mut bench| {
+                runs.restart();
                 for text in &texts {
                     let _ = load(&bench, text);
                 }
@@ -315,10 +306,18 @@ impl FlowBench {
                 }
                 bench
             })
-            .outside(move |sent| by_try(&scripted.borrow(), sent))
+            .outside(move |sent| outside.answer(sent))
             .script(script)
             .everywhere(&input)
     }
+}
+
+/// An expression that fails on what came.
+fn unfit(failure: &Failure) -> FlowRefusal {
+    FlowRefusal::Invalid(vec![InputProblem {
+        path: String::new(),
+        detail: failure.to_string(),
+    }])
 }
 
 /// Makes a flow known to a bench.
@@ -340,43 +339,4 @@ fn load(bench: &Bench, text: &str) -> Result<FlowRef, Vec<Diagnostic>> {
         .borrow_mut()
         .insert((of.namespace.clone(), of.id.clone()), of.clone());
     Ok(of)
-}
-
-fn find<'s>(scripted: &'s [Scripted], sent: &Sent) -> Option<&'s Scripted> {
-    let request = &sent.request;
-    scripted
-        .iter()
-        .find(|s| s.method == request.method && s.url == request.url)
-}
-
-/// By what was asked before.
-fn answer(scripted: &[Scripted], sent: &Sent) -> Reaction {
-    if scripted.is_empty() {
-        return Reaction::status(200);
-    }
-    let Some(found) = find(scripted, sent) else {
-        return Reaction::error(FetchError::Refused(format!(
-            "no answer is scripted for {} {}",
-            sent.request.method, sent.request.url
-        )));
-    };
-    let at = found.given.get();
-    found.given.set(at + 1);
-    reaction(found, at)
-}
-
-/// By which try of its step it is: the same whatever was lost before.
-fn by_try(scripted: &[Scripted], sent: &Sent) -> Reaction {
-    match find(scripted, sent) {
-        None => Reaction::status(200),
-        Some(found) => reaction(found, sent.nth - 1),
-    }
-}
-
-fn reaction(found: &Scripted, at: usize) -> Reaction {
-    let answer = found.answers.get(at).or_else(|| found.answers.last());
-    answer.map_or_else(
-        || Reaction::status(200),
-        |response| Reaction::of(response.clone()),
-    )
 }

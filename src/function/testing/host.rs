@@ -232,13 +232,14 @@ impl Host for TestHost {
         Box::pin(std::future::ready(report.ok_or_else(none)))
     }
 
-    fn is_disabled(&self, endpoint: &str) -> LocalBoxFuture<'static, bool> {
-        let disabled = self.world.disabled.borrow().contains(endpoint);
-        Box::pin(std::future::ready(disabled))
+    fn disabled_since(&self, endpoint: &str) -> LocalBoxFuture<'static, Option<u64>> {
+        let since_ms = self.world.disabled.borrow().get(endpoint).copied();
+        Box::pin(std::future::ready(since_ms))
     }
 
     fn disable(&self, endpoint: &str) -> LocalBoxFuture<'static, ()> {
-        self.world.disabled.borrow_mut().insert(endpoint.to_owned());
+        let mut disabled = self.world.disabled.borrow_mut();
+        disabled.entry(endpoint.to_owned()).or_insert(self.now_ms());
         Box::pin(std::future::ready(()))
     }
 

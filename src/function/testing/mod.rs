@@ -39,6 +39,7 @@ mod flow;
 mod host;
 mod object;
 mod outside;
+mod scripted;
 mod shared;
 mod world;
 
@@ -46,4 +47,4 @@ pub use action::{Action, Reaction, Sent};
 pub use address::Address;
 pub use bench::Bench;
 pub use crash::{CRASH_KEY, Crashes, Tried, crash_everywhere, crash_everywhere_with};
-pub use flow::{FlowBench, FlowDelivery};
+pub use flow::{FlowBench, FlowDelivery, FlowRefusal};

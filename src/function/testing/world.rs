@@ -15,7 +15,7 @@ use crate::protocol::{
 use crate::store::journal::Purpose;
 use crate::types::{Cost, Database, TaskId, Token};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 type Outside = dyn Fn(&Sent) -> Reaction;
@@ -51,7 +51,7 @@ pub(super) struct World {
     pub(super) reports: RefCell<BTreeMap<Option<String>, Report>>,
     pub(super) pages: RefCell<Vec<BulkPage>>,
     /// Endpoints of notifications that want no more.
-    pub(super) disabled: RefCell<BTreeSet<String>>,
+    pub(super) disabled: RefCell<BTreeMap<String, u64>>,
     /// Texts of flows by digest, and the current one of each.
     pub(super) flow_texts: RefCell<BTreeMap<String, String>>,
     pub(super) flows: RefCell<BTreeMap<(String, String), FlowRef>>,

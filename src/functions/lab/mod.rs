@@ -13,6 +13,7 @@
 //! | `config` | the policy of a program |
 //! | `run` | runs it |
 //! | `send` | its requests |
+//! | `shared` | its keys and locks |
 //! | `progress`, `outcomes` | its saves, and what came of its steps |
 //! | `burn` | its use of the processor |
 //! | `answer` | its answer |
@@ -28,6 +29,7 @@ mod program;
 mod progress;
 mod run;
 mod send;
+mod shared;
 mod steps;
 mod syntax;
 mod walk;

@@ -1,6 +1,6 @@
 //! What a program is, once it is known to be right.
 
-use crate::function::{Failure, Headers, OutRequest, Policy, Retry};
+use crate::function::{Failure, Headers, KvOp, OutRequest, Policy, Retry};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::rc::Rc;
@@ -43,6 +43,8 @@ pub(super) enum Step {
     /// Keeps a cursor.
     Save(Rc<Value>),
     Child(Box<Child>),
+    Keyed(Box<Keyed>),
+    Locked(Box<Locked>),
     Plain(Plain),
 }
 
@@ -62,6 +64,10 @@ impl Step {
         match self {
             Self::Call(call) if call.on_unknown.is_some() => call.timeout_ms.unwrap_or(0),
             Self::Repeat { step, .. } => step.longest_ms(),
+            Self::Locked(locked) => {
+                let steps = locked.steps.iter();
+                steps.map(Self::longest_ms).max().unwrap_or(0)
+            }
             Self::Parallel { branches, .. } => {
                 let steps = branches.iter().flatten();
                 steps.map(Self::longest_ms).max().unwrap_or(0)
@@ -76,6 +82,7 @@ impl Step {
             Self::Save(_) => true,
             Self::Repeat { step, .. } => step.saves(),
             Self::Parallel { branches, .. } => branches.iter().flatten().any(Self::saves),
+            Self::Locked(locked) => locked.steps.iter().any(Self::saves),
             _ => false,
         }
     }
@@ -148,6 +155,24 @@ pub(super) struct Child {
     pub(super) function: String,
     pub(super) key: String,
     pub(super) input: Value,
+}
+
+/// A key of the key-value store, and what is done with it.
+#[derive(Clone, Debug)]
+pub(super) struct Keyed {
+    pub(super) name: String,
+    pub(super) key: String,
+    pub(super) op: KvOp,
+}
+
+/// Steps that run while a lock is held.
+#[derive(Clone, Debug)]
+pub(super) struct Locked {
+    /// That of the lock, too.
+    pub(super) name: String,
+    pub(super) limit: u32,
+    pub(super) queue: u32,
+    pub(super) steps: Vec<Step>,
 }
 
 /// Which statuses a call takes for a success: ranges, both ends included.

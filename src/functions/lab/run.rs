@@ -3,9 +3,10 @@
 use super::answer;
 use super::burn::burn;
 use super::outcomes::Frame;
-use super::program::{Child, Plain, Program, Step, Time};
+use super::program::{Child, Locked, Plain, Program, Step, Time};
 use super::progress::Progress;
 use super::send;
+use super::shared;
 use crate::function::{Ctx, Failure, Fetched, Raw};
 use futures::future::LocalBoxFuture;
 use serde_json::{Map, Value};
@@ -75,6 +76,8 @@ impl Running {
                 (name, signal.await?)
             }
             Step::Child(child) => (&child.name, answered(ctx, child).await?),
+            Step::Keyed(keyed) => (&keyed.name, shared::ask(ctx, keyed).await?),
+            Step::Locked(locked) => (&locked.name, self.locked(ctx, locked, frame).await?),
             Step::Parallel { name, branches } => {
                 (name, self.parallel(ctx, name, branches, frame).await?)
             }
@@ -99,6 +102,19 @@ impl Running {
             return Ok(None);
         }
         Ok(Some((name.clone(), outcome)))
+    }
+
+    /// Steps that run while a lock is held. It is let go of if all of them succeed.
+    async fn locked(
+        &self,
+        ctx: &Ctx,
+        locked: &Locked,
+        frame: &Frame<'_>,
+    ) -> Result<Value, Failure> {
+        let held = ctx.lock(&locked.name, locked.limit, locked.queue).await?;
+        let outcomes = self.list(ctx, &locked.steps, Some(frame)).await?;
+        ctx.unlock(&held).await?;
+        Ok(Value::Object(outcomes))
     }
 
     /// All branches beside each other; the failure of one lets the others end.

@@ -3,6 +3,7 @@
 use super::call;
 use super::instant::instant;
 use super::program::{Child, Plain, Step, Time};
+use super::shared;
 use super::syntax;
 use super::walk::{Fields, Problems, kind, quoted, text, whole};
 use crate::function::Failure;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 const KINDS: &str =
-    "call, value, sleep, signal, parallel, repeat, save, child, wait, burn, fail, panic";
+    "call, value, sleep, signal, parallel, repeat, save, child, kv, lock, wait, burn, fail, panic";
 /// Levels of steps within steps.
 const MAX_LEVELS: usize = 16;
 /// Branches of one `parallel`.
@@ -45,6 +46,10 @@ fn work(step: &Step) -> u64 {
         Step::Parallel { branches, .. } => {
             let all = branches.iter().flatten();
             all.fold(0, |sum, step| add(sum, work(step))).max(1)
+        }
+        Step::Locked(locked) => {
+            let all = locked.steps.iter();
+            all.fold(1, |sum, step| add(sum, work(step)))
         }
         Step::Repeat { times, step, .. } => work(step).saturating_mul(u64::from(*times)).max(1),
         _ => 1,
@@ -128,6 +133,13 @@ fn step(problems: &mut Problems, path: &str, value: &Value, level: Level) -> Opt
             .require(problems, "cursor")
             .map(|cursor| Step::Save(Rc::new(cursor.clone()))),
         "child" => child(problems, &mut fields),
+        "kv" => shared::keyed(problems, &mut fields),
+        "lock" => {
+            let path = fields.path("steps");
+            let inner = shared::steps_of(problems, &mut fields);
+            let inner = inner.map(|value| list(problems, &path, value, level.below()));
+            shared::locked(problems, &mut fields, inner)
+        }
         "wait" => fields
             .need(problems, "for", syntax::duration)
             .map(|ms| Step::Plain(Plain::Wait { ms })),

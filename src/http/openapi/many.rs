@@ -96,7 +96,7 @@ fn list(entry: &Entry) -> Option<Operation> {
             .gives("200", "A page.", &schema("AuditPage"))
             .refuses(&[Code::InputInvalid]),
         ("GET", "/v1/stats") => Operation::new("show_stats", "Statistics by hour and function")
-            .says("Sums over all databases. Times are taken to whole hours; the span is 31 days at the most.")
+            .says("Sums over all databases, of every hour that the span touches; 31 days at the most.")
             .takes([
                 query("from", "The first hour; without it 24 hours before `to`.", &time()),
                 query("to", "Behind the last hour; without it now.", &time()),
@@ -107,12 +107,14 @@ fn list(entry: &Entry) -> Option<Operation> {
             .refuses(&[Code::InputInvalid]),
         ("GET", "/metrics") => Operation::new("show_metrics", "The same for Prometheus")
             .says("A database that does not answer is shown as down.")
-            .gives_as("200", "Metrics in the text format 0.0.4.", &[(metrics::MEDIA_TYPE, json!({ "type": "string" }))]),
+            .gives_as("200", "Metrics in the text format 0.0.4.", &[(metrics::MEDIA_TYPE, json!({ "type": "string" }))])
+            .refuses(&[Code::InputInvalid]),
         ("GET", "/v1/endpoints") => Operation::new("list_endpoints", "Where operators are told")
-            .gives("200", "Every endpoint.", &schema("EndpointList")),
+            .gives("200", "Every endpoint.", &schema("EndpointList"))
+            .refuses(&[Code::InputInvalid]),
         ("POST", "/v1/endpoints/{name}/enable") => Operation::new("enable_endpoint", "Tell an endpoint again that wanted no more")
             .gives("200", "It is told from now on.", &schema("EndpointEnabled"))
-            .refuses(&[Code::NotFound]),
+            .refuses(&[Code::InputInvalid, Code::NotFound]),
         _ => return None,
     })
 }

@@ -130,11 +130,13 @@ fn task(entry: &Entry) -> Option<Operation> {
             .refuses(LOOKED),
         ("DELETE", "/v1/tasks/{id}") => Operation::new("forget_task", "Forget a task that has ended")
             .gives_as("204", "Forgotten: its key is new.", &[])
-            .refuses(&[Code::TaskNotFound, Code::TaskInProgress]),
+            .refuses(LOOKED)
+            .refuses(&[Code::TaskInProgress]),
         ("GET", "/v1/tasks/{id}/journal") => Operation::new("show_journal", "The records of a task")
             .takes([query("after", "`next` of the page before.", &text("^[A-Za-z0-9_-]+$"))])
             .gives("200", "A page.", &schema("Journal"))
-            .refuses(LOOKED),
+            .refuses(LOOKED)
+            .refuses(&[Code::PayloadDropped]),
         ("GET", "/v1/tasks/{id}/answer") => Operation::new("show_answer", "The stored answer of a task").gives_as("200", "The bytes, with their own type.", &[("*/*", json!({}))])
             .says("The body as it is given to duplicates; its status is in Onceward-Answer-Status.")
             .refuses(LOOKED)
@@ -142,7 +144,8 @@ fn task(entry: &Entry) -> Option<Operation> {
         ("GET", "/v1/tasks/{id}/input") => Operation::new("show_input", "What a task was begun with").gives_as("200", "The bytes with their own type, or the fields.", &[("application/json", json!({ "anyOf": [schema("InputHeaders"), {}] })), ("*/*", json!({}))])
             .says("The body as it came; with part=headers the fields that were kept with it. Looking is written into the audit.")
             .takes([query("part", "Which of the two.", &json!({ "type": "string", "enum": ["body", "headers"], "default": "body" }))])
-            .refuses(LOOKED),
+            .refuses(LOOKED)
+            .refuses(&[Code::PayloadDropped]),
         _ => return None,
     })
 }
@@ -164,7 +167,8 @@ fn steer(entry: &Entry) -> Option<Operation> {
         "/v1/tasks/{id}/cancel" => steered(Operation::new("cancel", "End a task"))
             .gives("200", "It was cancelled before.", &task),
         "/v1/tasks/{id}/undo" => steered(Operation::new("undo", "Undo what a task did"))
-            .gives("200", "It was undone before.", &task),
+            .gives("200", "It was undone before.", &task)
+            .refuses(&[Code::PayloadDropped]),
         "/v1/tasks/{id}/retry" => steered(Operation::new("retry", "Try a task again"))
             .says("From what failed, from a step, or with another input. An empty body asks for the usual.")
             .body(false, &schema("RetryRequest"))
@@ -172,7 +176,8 @@ fn steer(entry: &Entry) -> Option<Operation> {
             .gives("202", "It goes on.", &json!({ "anyOf": [
                 { "allOf": [schema("TaskDocument"), { "properties": { "retry": schema("RetryPlan") } }] },
                 schema("ShortTask"),
-            ] })),
+            ] }))
+            .refuses(&[Code::PayloadDropped]),
         "/v1/sources/{source}/explain" => Operation::new("explain", "Why a source refuses a delivery")
             .says("Nothing of what is described is stored or logged.")
             .body(true, &schema("Described"))

@@ -234,7 +234,7 @@ fn ietf_i_35_pages_of_other_origins_may_send_keys_and_read_what_comes_back() {
         assert_eq!(answer.field("access-control-allow-origin"), Some("*"));
         for name in
             "Idempotent-Replayed Idempotency-Expires Location Retry-After Preference-Applied \
-            Link ETag Accept-Post Onceward-Task-Id"
+            Link ETag Accept-Post Onceward-Task-Id Onceward-Answer-Status"
                 .split_whitespace()
         {
             assert!(answer.has("access-control-expose-headers", name), "{name}");

@@ -284,8 +284,8 @@ const FREQUENCY: &[PropertySpec] = &[
 
 fn switch(fields: &mut Fields, reader: &mut Reader<'_>) -> Work {
     if !fields.wrote("cases") && !fields.wrote("defaults") {
-        let path = fields.path_of("cases");
-        reader.problem(fields.at, &path, "Either `cases` or `defaults` is needed.");
+        let detail = "Either `cases` or `defaults` is needed.";
+        reader.problem(fields.at, &fields.path, detail);
     }
     Work::Switch {
         value: fields.needed("value"),

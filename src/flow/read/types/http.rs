@@ -6,6 +6,8 @@ use super::super::spec::{About, Kind, PropertySpec, TypeSpec, ignored, may, need
 use crate::flow::model::{Http, HttpOptions, Property, Work};
 use serde_json::Value;
 
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+
 const AUTH: &[PropertySpec] = &[
     need("type", Kind::Word(&["BASIC", "BEARER"]), "How."),
     may("username", Kind::Text, "User of `BASIC`."),
@@ -66,7 +68,7 @@ pub static HTTP: &[TypeSpec<Work>] = &[
             doc: "An HTTP request; outputs `code`, `body`, `headers`, `uri`.",
             properties: &[
                 need("uri", Kind::Text, "The address."),
-                may("method", Kind::Text, "`GET` if there is none."),
+                may("method", Kind::Choice(METHODS), "`GET` if there is none."),
                 may("headers", Kind::Map, "Fields."),
                 may("params", Kind::Map, "Query."),
                 may("contentType", Kind::Text, "Type of the body."),
@@ -131,12 +133,8 @@ fn request(fields: &mut Fields, reader: &mut Reader<'_>) -> Work {
 fn slack(fields: &mut Fields, reader: &mut Reader<'_>) -> Work {
     let text = fields.property("messageText");
     if fields.wrote("payload") == fields.wrote("messageText") {
-        let path = fields.path_of("payload");
-        reader.problem(
-            fields.at,
-            &path,
-            "Either `payload` or `messageText` is needed.",
-        );
+        let detail = "Either `payload` or `messageText` is needed.";
+        reader.problem(fields.at, &fields.path, detail);
     }
     let message = text.map(|text| match text {
         Property::Literal(text) => Property::Literal(serde_json::json!({ "text": text })),
@@ -187,12 +185,8 @@ fn credentials(given: &mut Fields, reader: &mut Reader<'_>) -> (Basic, Option<Pr
         None => return (old, None),
     };
     for name in wanted.iter().filter(|name| !auth.wrote(name)) {
-        let path = auth.path_of(name);
-        reader.problem(
-            auth.at,
-            &path,
-            "It is missing, and this type of `auth` needs it.",
-        );
+        let detail = format!("`{name}` is missing; this type of `auth` needs it.");
+        reader.problem(auth.at, &auth.path, detail);
     }
     let user = auth.property("username");
     let basic = user.zip(auth.property("password"));

@@ -63,30 +63,7 @@ pub fn retry(fields: &mut Fields, reader: &mut Reader<'_>) -> Option<Retry> {
         reader.problem_near(at, &path, detail, Some("RETRY_FAILED_TASK".to_owned()));
     }
     let type_name = fields.text("type")?;
-    let (wanted, others): (&[&str], &[&str]) = match type_name.as_str() {
-        "constant" => (
-            &["interval"],
-            &["maxInterval", "minInterval", "delayFactor"],
-        ),
-        "exponential" => (&["interval", "maxInterval"], &["minInterval"]),
-        _ => (
-            &["minInterval", "maxInterval"],
-            &["interval", "delayFactor"],
-        ),
-    };
-    for name in others.iter().filter(|name| fields.has(name)) {
-        let detail = format!("A retry of the type `{type_name}` does not have this.");
-        reader.problem(fields.at_of(name), &fields.path_of(name), detail);
-    }
-    let mut complete = true;
-    for name in wanted.iter().filter(|name| !fields.has(name)) {
-        complete = false;
-        if fields.wrote(name) {
-            continue;
-        }
-        let detail = format!("It is missing, and a retry of the type `{type_name}` needs it.");
-        reader.problem(fields.at, &fields.path_of(name), detail);
-    }
+    let complete = parts(fields, reader, &type_name);
     let ms = |fields: &mut Fields, name| fields.count(name).unwrap_or_default();
     let kind = match type_name.as_str() {
         "constant" => RetryKind::Constant {
@@ -102,7 +79,45 @@ pub fn retry(fields: &mut Fields, reader: &mut Reader<'_>) -> Option<Retry> {
             max_interval_ms: ms(fields, "maxInterval"),
         },
     };
-    let backwards = match kind {
+    if complete && is_backwards(kind) {
+        let path = fields.path_of("maxInterval");
+        let detail = "The longest pause is shorter than the first one.";
+        reader.problem(fields.at, &path, detail);
+    }
+    Some(Retry {
+        kind,
+        max_attempts: fields.small("maxAttempts"),
+        max_duration_ms: fields.count("maxDuration"),
+        warning_on_retry: fields.flag("warningOnRetry").unwrap_or(false),
+    })
+}
+
+/// Looks at what a type has and needs; whether it is all there.
+fn parts(fields: &Fields, reader: &mut Reader<'_>, type_name: &str) -> bool {
+    let (wanted, others): (&[&str], &[&str]) = match type_name {
+        "constant" => (
+            &["interval"],
+            &["maxInterval", "minInterval", "delayFactor"],
+        ),
+        "exponential" => (&["interval", "maxInterval"], &["minInterval"]),
+        _ => (
+            &["minInterval", "maxInterval"],
+            &["interval", "delayFactor"],
+        ),
+    };
+    for name in others.iter().filter(|name| fields.has(name)) {
+        let detail = format!("A retry of the type `{type_name}` does not have this.");
+        reader.problem(fields.at_of(name), &fields.path_of(name), detail);
+    }
+    for name in wanted.iter().filter(|name| !fields.wrote(name)) {
+        let detail = format!("`{name}` is missing; a retry of the type `{type_name}` needs it.");
+        reader.problem(fields.at, &fields.path, detail);
+    }
+    wanted.iter().all(|name| fields.has(name))
+}
+
+fn is_backwards(kind: RetryKind) -> bool {
+    match kind {
         RetryKind::Constant { .. } => false,
         RetryKind::Exponential {
             interval_ms: least,
@@ -113,19 +128,5 @@ pub fn retry(fields: &mut Fields, reader: &mut Reader<'_>) -> Option<Retry> {
             min_interval_ms: least,
             max_interval_ms: most,
         } => most < least,
-    };
-    if backwards && complete {
-        let path = fields.path_of("maxInterval");
-        reader.problem(
-            fields.at,
-            &path,
-            "The longest pause is shorter than the first one.",
-        );
     }
-    Some(Retry {
-        kind,
-        max_attempts: fields.small("maxAttempts"),
-        max_duration_ms: fields.count("maxDuration"),
-        warning_on_retry: fields.flag("warningOnRetry").unwrap_or(false),
-    })
 }
