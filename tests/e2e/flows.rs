@@ -48,20 +48,30 @@ fn answer_of(server: &Server, id: &str) -> Value {
 fn a_duplicate_gets_the_stored_answer_and_nothing_runs_twice() {
     let server = shared();
     let key = fresh("order");
-    let request = Request::post(&hook(ID)).key(&key).json(&json!({ "order": 7 }));
+    let request = Request::post(&hook(ID))
+        .key(&key)
+        .json(&json!({ "order": 7 }));
     let first = server.send(&request).expect(200);
     let document = first.json();
     assert_eq!(document["id"], document["task_id"]);
     assert_eq!(document["id"], first.task_id().as_str());
     assert_eq!(document["state"]["current"], "SUCCESS", "{document}");
     assert_eq!(document["flowId"], ID);
-    assert_eq!((ran(&document, "process-event"), ran(&document, "log-duplicate")), (1, 0));
+    assert_eq!(
+        (
+            ran(&document, "process-event"),
+            ran(&document, "log-duplicate")
+        ),
+        (1, 0)
+    );
     for _ in 0..3 {
         let again = server.send(&request).expect(200);
         assert!(again.is_replay(), "{}", again.shown());
         assert_eq!(again.body, first.body);
     }
-    let other = Request::post(&hook(ID)).key(&key).json(&json!({ "order": 8 }));
+    let other = Request::post(&hook(ID))
+        .key(&key)
+        .json(&json!({ "order": 8 }));
     server.send(&other).expect_problem(422, "key_reused");
 }
 
@@ -84,7 +94,12 @@ fn with_idempotency_off_fifty_deliveries_at_once_process_one_event() {
         .collect();
     assert_eq!(ids.len(), 50, "each is a task of its own");
     let documents: Vec<Value> = ids.iter().map(|id| answer_of(server, id)).collect();
-    let count = |task| documents.iter().map(|document| ran(document, task)).sum::<usize>();
+    let count = |task| {
+        documents
+            .iter()
+            .map(|document| ran(document, task))
+            .sum::<usize>()
+    };
     assert_eq!((count("process-event"), count("log-duplicate")), (1, 49));
 }
 
@@ -92,7 +107,9 @@ fn with_idempotency_off_fifty_deliveries_at_once_process_one_event() {
 fn the_same_through_a_power_cut() {
     let mut server = Server::start();
     let id = deploy_off(&server);
-    let request = Request::post(&hook(&id)).key(&fresh("storm")).json(&json!({}));
+    let request = Request::post(&hook(&id))
+        .key(&fresh("storm"))
+        .json(&json!({}));
     let answered: Vec<String> = std::thread::scope(|scope| {
         let sent: Vec<_> = (0..50)
             .map(|_| scope.spawn(|| server.try_send(&request).ok()))
@@ -110,7 +127,9 @@ fn the_same_through_a_power_cut() {
     });
     server.kill9();
     server.restart();
-    let list = Request::get(&format!("/v1/tasks?limit=200&function=flow:{NAMESPACE}/{id}"));
+    let list = Request::get(&format!(
+        "/v1/tasks?limit=200&function=flow:{NAMESPACE}/{id}"
+    ));
     let list = list.bearer(TOKEN);
     let ids: Vec<String> = eventually(|| {
         server.cron();
@@ -118,14 +137,27 @@ fn the_same_through_a_power_cut() {
         let tasks = page["tasks"].as_array().expect("tasks").clone();
         let text = |task: &Value, name: &str| task[name].as_str().unwrap_or_default().to_owned();
         let ids: Vec<String> = tasks.iter().map(|task| text(task, "task_id")).collect();
-        let open = tasks.iter().filter(|task| text(task, "state") != "succeeded").count();
+        let open = tasks
+            .iter()
+            .filter(|task| text(task, "state") != "succeeded")
+            .count();
         let missing = answered.iter().filter(|id| !ids.contains(id)).count();
-        check(open == 0 && missing == 0, || format!("{open} open, {missing} not listed"))?;
+        check(open == 0 && missing == 0, || {
+            format!("{open} open, {missing} not listed")
+        })?;
         Ok(ids)
     });
     let documents: Vec<Value> = ids.iter().map(|id| answer_of(&server, id)).collect();
-    let count = |task| documents.iter().map(|document| ran(document, task)).sum::<usize>();
-    assert_eq!((count("process-event"), count("log-duplicate")), (1, ids.len() - 1));
+    let count = |task| {
+        documents
+            .iter()
+            .map(|document| ran(document, task))
+            .sum::<usize>()
+    };
+    assert_eq!(
+        (count("process-event"), count("log-duplicate")),
+        (1, ids.len() - 1)
+    );
 }
 
 #[test]
@@ -133,7 +165,10 @@ fn whatever_is_wrong_with_the_address_the_answer_is_the_same() {
     let server = shared();
     let text = |path: &str| {
         let request = Request::post(path).key(&fresh("k")).json(&json!({}));
-        let mut document = server.send(&request).expect_problem(404, "not_found").json();
+        let mut document = server
+            .send(&request)
+            .expect_problem(404, "not_found")
+            .json();
         document["instance"] = Value::Null;
         document.to_string()
     };
@@ -148,11 +183,19 @@ fn whatever_is_wrong_with_the_address_the_answer_is_the_same() {
         assert_eq!(text(&path), wanted, "{path}");
     }
     let request = Request::new("PATCH", &hook(ID));
-    let answer = server.send(&request).expect_problem(405, "method_not_allowed");
+    let answer = server
+        .send(&request)
+        .expect_problem(405, "method_not_allowed");
     assert_eq!(answer.field("Allow"), Some("GET, HEAD, POST, PUT, OPTIONS"));
     server.send(&Request::new("HEAD", &hook(ID))).expect(405);
-    let without = server.send(&Request::post(&hook(ID))).expect_problem(400, "key_missing");
-    assert!(without.text().contains("idempotency: off"), "{}", without.shown());
+    let without = server
+        .send(&Request::post(&hook(ID)))
+        .expect_problem(400, "key_missing");
+    assert!(
+        without.text().contains("idempotency: off"),
+        "{}",
+        without.shown()
+    );
 }
 
 #[test]

@@ -54,8 +54,13 @@ fn said(document: &Value) -> &Value {
 fn a_flow_is_deployed_changed_closed_and_deleted() {
     let (server, id) = (shared(), fresh("life"));
     get(server, &id, "").expect_problem(404, "not_found");
-    let checked = put(server, &id, &says(&id, "one"), "?dry_run=true").expect(200).json();
-    assert_eq!((&checked["valid"], &checked["changes"]), (&json!(true), &json!(true)));
+    let checked = put(server, &id, &says(&id, "one"), "?dry_run=true")
+        .expect(200)
+        .json();
+    assert_eq!(
+        (&checked["valid"], &checked["changes"]),
+        (&json!(true), &json!(true))
+    );
     get(server, &id, "").expect_problem(404, "not_found");
 
     let made = put(server, &id, &says(&id, "one"), "").expect(201);
@@ -65,23 +70,43 @@ fn a_flow_is_deployed_changed_closed_and_deleted() {
     assert_eq!(said(&deliver(server, &id).expect(200).json()), "one");
 
     let stale = put_request(&id, &says(&id, "two"), "").field("If-Match", "\"7\"");
-    server.send(&stale).expect_problem(412, "precondition_failed");
+    server
+        .send(&stale)
+        .expect_problem(412, "precondition_failed");
     let fresh = put_request(&id, &says(&id, "two"), "").field("If-Match", "\"1\"");
     assert_eq!(server.send(&fresh).expect(200).json()["revision"], 2);
     let document = deliver(server, &id).expect(200).json();
-    assert_eq!((said(&document), &document["flowRevision"]), (&json!("two"), &json!(2)));
+    assert_eq!(
+        (said(&document), &document["flowRevision"]),
+        (&json!("two"), &json!(2))
+    );
 
     let revisions = get(server, &id, "/revisions").expect(200).json();
-    assert_eq!(revisions["revisions"].as_array().map(Vec::len), Some(2), "{revisions}");
+    assert_eq!(
+        revisions["revisions"].as_array().map(Vec::len),
+        Some(2),
+        "{revisions}"
+    );
     let diff = get(server, &id, "/diff?from=1&to=2").expect(200).text();
-    assert!(diff.contains("-  - {id: say") && diff.contains("format: two}"), "{diff}");
+    assert!(
+        diff.contains("-  - {id: say") && diff.contains("format: two}"),
+        "{diff}"
+    );
     let yaml = Request::get(&at(&id, "?revision=1")).bearer(TOKEN);
-    let yaml = server.send(&yaml.field("Accept", "application/yaml")).expect(200);
+    let yaml = server
+        .send(&yaml.field("Accept", "application/yaml"))
+        .expect(200);
     assert_eq!(yaml.text(), says(&id, "one"));
 
-    assert_eq!(post(server, &id, "/disable").expect(200).json()["disabled"], true);
+    assert_eq!(
+        post(server, &id, "/disable").expect(200).json()["disabled"],
+        true
+    );
     deliver(server, &id).expect_problem(409, "flow_disabled");
-    assert_eq!(post(server, &id, "/enable").expect(200).json()["disabled"], false);
+    assert_eq!(
+        post(server, &id, "/enable").expect(200).json()["disabled"],
+        false
+    );
     deliver(server, &id).expect(200);
 
     let delete = Request::new("DELETE", &at(&id, "")).bearer(TOKEN);
@@ -93,19 +118,38 @@ fn a_flow_is_deployed_changed_closed_and_deleted() {
 #[test]
 fn everything_that_is_wrong_is_told_at_once_with_its_place() {
     let (server, id) = (shared(), fresh("bad"));
-    let text = says(&id, "one").replace("debug.Return", "debug.Retrun").replace("key: open", "kye: open");
-    let document = put(server, &id, &text, "").expect_problem(422, "flow_invalid").json();
+    let text = says(&id, "one")
+        .replace("debug.Return", "debug.Retrun")
+        .replace("key: open", "kye: open");
+    let document = put(server, &id, &text, "")
+        .expect_problem(422, "flow_invalid")
+        .json();
     let errors = document["errors"].as_array().expect("errors");
     assert!(errors.len() >= 2, "{document}");
-    assert!(errors.iter().all(|e| e["line"].is_u64() && e["column"].is_u64()), "{document}");
+    assert!(
+        errors
+            .iter()
+            .all(|e| e["line"].is_u64() && e["column"].is_u64()),
+        "{document}"
+    );
     let lines: Vec<&Value> = errors.iter().map(|e| &e["line"]).collect();
-    assert!(lines.contains(&&json!(4)) && lines.contains(&&json!(6)), "{document}");
-    assert!(errors.iter().any(|e| e["nearest"].is_string()), "{document}");
+    assert!(
+        lines.contains(&&json!(4)) && lines.contains(&&json!(6)),
+        "{document}"
+    );
+    assert!(
+        errors.iter().any(|e| e["nearest"].is_string()),
+        "{document}"
+    );
 
     let other = put(server, &id, &says("other", "one"), "").expect_problem(422, "flow_invalid");
     assert_eq!(other.json()["errors"][0]["pointer"], "id");
-    let json = Request::new("PUT", &at(&id, "")).bearer(TOKEN).json(&json!({}));
-    server.send(&json).expect_problem(415, "unsupported_media_type");
+    let json = Request::new("PUT", &at(&id, ""))
+        .bearer(TOKEN)
+        .json(&json!({}));
+    server
+        .send(&json)
+        .expect_problem(415, "unsupported_media_type");
     let large = "# ".repeat(40_000);
     put(server, &id, &large, "").expect_problem(413, "body_too_large");
 }
@@ -124,13 +168,19 @@ fn a_running_task_keeps_its_revision() {
     let key = fresh("k");
     let begun = call(server, &id, &key, &json!({})).expect(202);
     let document = begun.json();
-    assert_eq!((&document["id"], &document["flowRevision"]), (&document["task_id"], &json!(1)));
+    assert_eq!(
+        (&document["id"], &document["flowRevision"]),
+        (&document["task_id"], &json!(1))
+    );
     put(server, &id, &text("two"), "").expect(200);
     server.wait_state(&begun.task_id(), "succeeded");
     let ended = call(server, &id, &key, &json!({})).expect(200);
     assert!(ended.is_replay());
     let document = ended.json();
-    assert_eq!((&document["outputs"]["word"], &document["flowRevision"]), (&json!("one"), &json!(1)));
+    assert_eq!(
+        (&document["outputs"]["word"], &document["flowRevision"]),
+        (&json!("one"), &json!(1))
+    );
 }
 
 #[test]
@@ -142,10 +192,18 @@ fn a_call_has_a_key_and_inputs_that_fit() {
     );
     put(server, &id, &text, "").expect(201);
     let path = at(&id, "/executions");
-    let keyless = Request::post(&path).bearer(TOKEN).json(&json!({ "n": 1, "name": "a" }));
+    let keyless = Request::post(&path)
+        .bearer(TOKEN)
+        .json(&json!({ "n": 1, "name": "a" }));
     server.send(&keyless).expect_problem(400, "key_missing");
-    let wrong = call(server, &id, &fresh("k"), &json!({ "n": "x" })).expect_problem(422, "input_invalid");
-    assert_eq!(wrong.json()["errors"].as_array().map(Vec::len), Some(2), "{}", wrong.shown());
+    let wrong =
+        call(server, &id, &fresh("k"), &json!({ "n": "x" })).expect_problem(422, "input_invalid");
+    assert_eq!(
+        wrong.json()["errors"].as_array().map(Vec::len),
+        Some(2),
+        "{}",
+        wrong.shown()
+    );
     let key = fresh("k");
     let first = call(server, &id, &key, &json!({ "n": 1, "name": "a" })).expect(200);
     assert_eq!(said(&first.json()), "a-1");
@@ -186,12 +244,21 @@ fn the_list_has_what_is_bundled_and_what_was_deployed() {
         let list = server.send(&request).expect(200).json();
         let flows = list["flows"].as_array().expect("flows").clone();
         let found = flows.iter().find(|flow| flow["id"] == id.as_str());
-        crate::support::check(found.is_some_and(|flow| flow["source"] == "api"), || list.to_string())
+        crate::support::check(found.is_some_and(|flow| flow["source"] == "api"), || {
+            list.to_string()
+        })
     });
-    let all = server.send(&Request::get("/v1/flows").bearer(TOKEN)).expect(200).json();
+    let all = server
+        .send(&Request::get("/v1/flows").bearer(TOKEN))
+        .expect(200)
+        .json();
     let flows = all["flows"].as_array().expect("flows");
-    let bundled = |flow: &&Value| flow["id"] == "idempotent-webhook-processor" && flow["source"] == "bundle";
+    let bundled =
+        |flow: &&Value| flow["id"] == "idempotent-webhook-processor" && flow["source"] == "bundle";
     assert!(flows.iter().any(|flow| bundled(&flow)), "{all}");
     let schema = server.send(&Request::get("/flow.schema.json")).expect(200);
-    assert_eq!(schema.field("Content-Type"), Some("application/schema+json"));
+    assert_eq!(
+        schema.field("Content-Type"),
+        Some("application/schema+json")
+    );
 }
