@@ -292,6 +292,10 @@ pub const MAX_TOKEN_HASHES: usize = 4;
 pub const MAX_FLOW_REVISIONS: usize = 100;
 /// How long an instance goes by what it has heard of a flow's revisions.
 pub const FLOW_CACHE_MS: u64 = 2_000;
+/// How long it goes by what it has heard of flows that wait for the ends of others.
+pub const LISTENERS_CACHE_MS: u64 = 10_000;
+/// Tasks that one run of the scheduled jobs begins for schedules, at most.
+pub const SCHEDULED_BEGINS: u32 = 200;
 /// Flows of which an instance remembers that.
 pub const FLOW_CACHE: usize = 512;
 /// Flows that are listed.

@@ -4,7 +4,7 @@ use super::ConfigProblem;
 use crate::flow::model::Flow;
 use crate::function::flow::{digest, prepare};
 use crate::http::flows::{FlowName, Pointer};
-use crate::limits::{FLOW_CACHE, FLOW_CACHE_MS};
+use crate::limits::{FLOW_CACHE, FLOW_CACHE_MS, LISTENERS_CACHE_MS};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -34,6 +34,7 @@ struct Heard {
 pub struct Flows {
     bundled: BTreeMap<FlowName, Bundled>,
     heard: RefCell<BTreeMap<FlowName, Heard>>,
+    listening: RefCell<Option<(u64, Vec<FlowName>)>>,
 }
 
 impl Flows {
@@ -90,6 +91,21 @@ impl Flows {
     /// One of the release, by the digest of its text.
     pub fn of_digest(&self, digest: &str) -> Option<&Bundled> {
         self.bundled().find(|bundled| bundled.digest == digest)
+    }
+
+    /// Flows that were deployed at run time and wait for ends of executions, if that was heard lately; without a time, if
+    /// it was ever heard.
+    pub fn listening(&self, now_ms: Option<u64>) -> Option<Vec<FlowName>> {
+        let listening = self.listening.borrow();
+        let (at_ms, names) = listening.as_ref()?;
+        let fresh =
+            now_ms.is_none_or(|now_ms| (*at_ms..at_ms + LISTENERS_CACHE_MS).contains(&now_ms));
+        fresh.then(|| names.clone())
+    }
+
+    /// Remembers that.
+    pub fn listen(&self, names: &[FlowName], now_ms: u64) {
+        *self.listening.borrow_mut() = Some((now_ms, names.to_vec()));
     }
 
     /// What was heard of a flow, if that was just now.

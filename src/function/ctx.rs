@@ -274,6 +274,14 @@ impl StepScope {
         self.try_number
     }
 
+    pub(super) async fn flow_listeners(&self) -> Result<Vec<super::flow::FlowRef>, Failure> {
+        self.host.flow_listeners().await
+    }
+
+    pub(super) async fn flow_text(&self, digest: &str) -> Result<String, Failure> {
+        self.host.flow_text(digest.to_owned()).await
+    }
+
     pub(super) async fn flow_current(
         &self,
         namespace: &str,

@@ -145,6 +145,9 @@ pub trait Host {
         namespace: String,
         id: String,
     ) -> LocalBoxFuture<'static, Result<FlowRef, Failure>>;
+    /// The flows that the end of an execution may begin: those with a trigger for it, as they are now. Retryable while
+    /// that cannot be told.
+    fn flow_listeners(&self) -> LocalBoxFuture<'static, Result<Vec<FlowRef>, Failure>>;
     /// Reads or changes a key of the key-value store.
     fn kv(&self, call: KvCall) -> LocalBoxFuture<'static, Result<KvReply, CallError>>;
     /// Keys of a namespace that begin with this, in order, [`crate::limits::MAX_KV_KEYS`] at most: as D1

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 /// The jobs of one run, in their order: each may use what is left until its share of the time is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
+    /// Begins flows at the times of their schedules.
+    Schedules,
     /// Asks the objects of tasks that should have moved.
     Rescue,
     /// Asks the objects of all open tasks in turn.
@@ -24,16 +26,18 @@ impl Job {
     /// ```
     /// use onceward::limits::CRON_BUDGET_MS;
     /// use onceward::maintenance::Job;
+    /// assert!(Job::Schedules.until_ms(5) < Job::Rescue.until_ms(5));
     /// assert!(Job::Rescue.until_ms(5) < Job::Sweep.until_ms(5));
     /// assert_eq!(Job::Clean.until_ms(5), 5 + CRON_BUDGET_MS);
     /// ```
     pub fn until_ms(self, started_ms: u64) -> u64 {
-        let thirds = match self {
-            Self::Rescue => 1,
-            Self::Sweep => 2,
-            Self::Clean => 3,
+        let sixths = match self {
+            Self::Schedules => 1,
+            Self::Rescue => 2,
+            Self::Sweep => 4,
+            Self::Clean => 6,
         };
-        started_ms.saturating_add(limits::CRON_BUDGET_MS * thirds / 3)
+        started_ms.saturating_add(limits::CRON_BUDGET_MS * sixths / 6)
     }
 }
 
@@ -106,6 +110,55 @@ impl Position {
             state: self.state + 1,
             ..Self::default()
         }
+    }
+}
+
+/// Up to when schedules have been looked at: all of them, but for some flows that are behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Looked {
+    until_ms: u64,
+    #[serde(default)]
+    behind: BTreeMap<String, u64>,
+}
+
+impl Looked {
+    /// As it was remembered. Whoever looks for the first time looks at the last minute.
+    ///
+    /// ```
+    /// use onceward::maintenance::Looked;
+    /// let first = Looked::read("", 100_000);
+    /// assert_eq!(first.after_ms("team/a"), 40_000);
+    /// let mut next = Looked::until(100_000);
+    /// next.leave("team/b".into(), 70_000);
+    /// let next = Looked::read(&next.text(), 160_000);
+    /// assert_eq!((next.after_ms("team/a"), next.after_ms("team/b")), (100_000, 70_000));
+    /// ```
+    pub fn read(text: &str, now_ms: u64) -> Self {
+        let minute_ago = || Self::until(now_ms.saturating_sub(60_000));
+        serde_json::from_str(text).unwrap_or_else(|_| minute_ago())
+    }
+
+    /// All up to then.
+    pub fn until(ms: u64) -> Self {
+        Self {
+            until_ms: ms,
+            behind: BTreeMap::new(),
+        }
+    }
+
+    /// But this flow up to then only.
+    pub fn leave(&mut self, flow: String, ms: u64) {
+        self.behind.insert(flow, ms);
+    }
+
+    /// The next look at a flow begins behind this.
+    pub fn after_ms(&self, flow: &str) -> u64 {
+        self.behind.get(flow).copied().unwrap_or(self.until_ms)
+    }
+
+    /// To be remembered.
+    pub fn text(&self) -> String {
+        json!({ "until_ms": self.until_ms, "behind": self.behind }).to_string()
     }
 }
 

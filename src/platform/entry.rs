@@ -49,13 +49,17 @@ thread_local! {
     static APP: OnceCell<Configured> = const { OnceCell::new() };
 }
 
+fn configured(env: &Env) -> Configured {
+    APP.with(|app| Rc::clone(app.get_or_init(|| Rc::new(configuration(env)))))
+}
+
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, ctx: Context) -> Result<Response> {
-    let app = APP.with(|app| Rc::clone(app.get_or_init(|| Rc::new(configuration(&env)))));
+    let app = configured(&env);
     serve(request, env, ctx, &app).await
 }
 
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _ctx: ScheduleContext) {
-    scheduled_tick(&env).await;
+    scheduled_tick(&env, &configured(&env)).await;
 }

@@ -13,7 +13,7 @@
 //!
 //! #[event(scheduled)]
 //! async fn scheduled(_: ScheduledEvent, env: Env, _: ScheduleContext) {
-//!     scheduled_tick(&env).await;
+//!     scheduled_tick(&env, &app()).await;
 //! }
 //! ```
 
@@ -45,8 +45,11 @@ pub use variable::{GATEWAYS, NOTIFY, SOURCES, TOKENS, variable};
 use edge::{PlatformEdge, Waits};
 use std::rc::Rc;
 
-/// One run of the scheduled jobs: cleaner and rescuer.
-pub async fn scheduled_tick(env: &worker::Env) {
+/// One run of the scheduled jobs: schedules of flows, rescuer and cleaner.
+pub async fn scheduled_tick(
+    env: &worker::Env,
+    app: &std::result::Result<App, Vec<crate::config::ConfigProblem>>,
+) {
     let edge: crate::runtime::Edge = Rc::new(PlatformEdge::new(env.clone(), Waits::Nowhere));
-    crate::runtime::tick(&edge).await;
+    crate::runtime::tick(&edge, app.as_ref().ok()).await;
 }

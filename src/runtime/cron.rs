@@ -1,12 +1,14 @@
-//! The scheduled jobs: the rescuer asks the objects of tasks that should have moved, the sweep those of all
+//! The scheduled jobs: flows are begun at the times of their schedules, the rescuer asks the objects of tasks that should have moved, the sweep those of all
 //! open tasks in turn, and the cleaner deletes what is dead. All work in small pieces, on every database;
 //! a run that is cut off, doubled or missed does no harm: the next one goes on.
 
 mod book;
 mod clean;
 mod rescue;
+mod schedules;
 mod sweep;
 
+use super::App;
 use super::ports::{Edge, Level};
 use super::tally;
 use crate::maintenance::{Counts, Job};
@@ -28,8 +30,8 @@ fn pokes_at_a_time(edge: &Edge) -> usize {
     if edge.databases() == 1 { 5 } else { 2 }
 }
 
-/// One run of all jobs.
-pub async fn tick(edge: &Edge) {
+/// One run of all jobs. Without a configuration that holds together no flow is begun.
+pub async fn tick(edge: &Edge, app: Option<&App>) {
     let started = edge.now_ms();
     tally::write(edge).await;
     // Each run begins with another database, should there be time for some of them only.
@@ -42,6 +44,10 @@ pub async fn tick(edge: &Edge) {
     })
     .await;
     // Those that have answered come first from here on.
+    let opened = match app {
+        Some(app) => schedules::begin(edge, app, Job::Schedules.until_ms(started), opened).await,
+        None => opened,
+    };
     let books = rescue::rescue(edge, Job::Rescue.until_ms(started), opened).await;
     let books = sweep::sweep(edge, Job::Sweep.until_ms(started), books).await;
     let books = clean::clean(edge, Job::Clean.until_ms(started), books).await;

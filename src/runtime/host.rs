@@ -272,6 +272,12 @@ impl Host for EdgeHost {
         })
     }
 
+    fn flow_listeners(&self) -> LocalBoxFuture<'static, Result<Vec<FlowRef>, Failure>> {
+        let (edge, functions) = (self.edge.clone(), self.functions.clone());
+        let until_ms = children::until_ms(&self.edge, self.until_ms);
+        Box::pin(async move { flows::listeners(&edge, functions.flows(), until_ms).await })
+    }
+
     fn secret(&self, name: &str) -> Option<String> {
         (name != TOKEN).then(|| self.edge.secret(name)).flatten()
     }

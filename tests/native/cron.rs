@@ -214,7 +214,7 @@ fn town(moods: &[Mood]) -> Town {
 fn run(town: &Rc<Town>) -> (Value, u64) {
     let edge: Edge = Rc::clone(town) as Edge;
     let began = town.clock.ms.get();
-    let mut ticking = pin!(tick(&edge));
+    let mut ticking = pin!(tick(&edge, None));
     let waker = noop_waker();
     while ticking
         .as_mut()

@@ -164,6 +164,7 @@ pub fn cron(world: &Rc<World>) {
     add(&world.counts.cron_runs);
     let owner = Owner::new("cron", "cron", world.skew_ms("cron", WORKER_SKEW_MS));
     let edge: Edge = Rc::new(SimEdge::new(world, &owner));
-    let run = async move { runtime::tick(&edge).await };
+    let shared = Rc::clone(world);
+    let run = async move { runtime::tick(&edge, shared.app.as_ref().ok()).await };
     world.exec.spawn(&owner, Event::first(), Box::pin(run));
 }

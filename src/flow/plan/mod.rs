@@ -3,27 +3,33 @@
 
 mod act;
 mod branch;
+mod conditions;
 mod document;
 mod http;
 mod inputs;
 mod kv;
+mod listen;
 mod pause;
 mod pen;
 mod recorded;
 mod roots;
+mod schedule;
 mod subflow;
 mod trigger;
 mod undone;
 
 pub use act::{Act, act};
 pub use branch::{LoopBounds, chosen_case, is_true, loop_bounds, values_of};
+pub use conditions::{Ended, hold};
 pub use document::{Execution, RunLine, document, shortened};
 pub use http::{HttpAct, is_accepted};
 pub use inputs::{InputFault, as_type, typed};
 pub use kv::KvAct;
+pub use listen::{begins_after, variables_of_end};
 pub use pause::Pausing;
 pub use recorded::{Line, Recorded, State, mask_text};
 pub use roots::{Frame, History, Meta, labels_of, nested, roots, value_key};
+pub use schedule::{Due, MAX_DUE, due, fire_key, fire_variables};
 pub use subflow::SubflowAct;
 pub use trigger::{Received, key_of, variables};
 pub use undone::{Undone, counts_tries, find, needs_outcome, undo_roots};

@@ -93,7 +93,7 @@ pub fn webhook_by_key<'f>(flow: &'f Flow, key: &str, secrets: &Secrets) -> Optio
     found
 }
 
-fn roots_of(flow: &Flow, trigger: &Value) -> Map<String, Value> {
+pub(super) fn roots_of(flow: &Flow, trigger: &Value) -> Map<String, Value> {
     let meta = Meta {
         trigger: trigger.clone(),
         ..Meta::default()

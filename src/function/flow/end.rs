@@ -200,6 +200,7 @@ impl Execution {
 
     /// The document, what the webhook wants in its place, or the failure with one of them.
     async fn answered(&self, end: End) -> Result<Raw, Failure> {
+        self.tell(end.state.as_str(), &end.outputs).await?;
         let document = self.document(&end);
         let Some(failure) = end.failure.clone() else {
             return Ok(Raw(self.answer(&end, &document).await?));

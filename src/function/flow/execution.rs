@@ -270,7 +270,14 @@ fn inputs_of<'f>(flow: &'f Flow, id: &str) -> &'f [(String, crate::flow::model::
 fn trigger_of(flow: &Flow, begun: &FlowInput) -> Result<Value, Failure> {
     match &begun.begun {
         Begun::Call => Ok(Value::Null),
-        Begun::Trigger(variables) => Ok(variables.clone()),
+        Begun::Trigger(variables) => {
+            let mut variables = variables.clone();
+            // Outputs of the execution whose end it was.
+            if !begun.body.is_empty() {
+                variables["outputs"] = Value::Object(given(&begun.body)?);
+            }
+            Ok(variables)
+        }
         Begun::Webhook {
             trigger,
             method,

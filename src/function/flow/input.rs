@@ -53,7 +53,8 @@ pub enum Begun {
         #[serde(default)]
         path: String,
     },
-    /// A schedule, or the end of another execution: the trigger's variables.
+    /// A schedule, or the end of another execution: the trigger's variables. The body holds the outputs of that
+    /// execution, in JSON.
     Trigger(Value),
     /// A call, or another flow: the body holds the inputs.
     #[default]

@@ -7,15 +7,19 @@ mod end;
 mod execution;
 mod input;
 mod leaf;
+mod listeners;
 mod lookups;
 mod looping;
 mod pausing;
+mod schedule;
 mod task;
 mod tries;
 mod undo;
 
 pub use arrive::{Arrival, Arrived, Secrets, arrive, check_call, check_inputs, webhook_by_key};
 pub use input::{Begun, FLOW_FIELD, FlowInput, FlowRef, PREFIX};
+pub use listeners::listens;
+pub use schedule::{schedule_holds, scheduled};
 
 use super::ctx::Ctx;
 use super::handler::{Function, Raw};

@@ -5,7 +5,7 @@ use super::world::World;
 use crate::flow::kv::{KvCall, KvReply};
 use crate::flow::lock::{LockCall, LockReply};
 use crate::function::bulk::BulkPage;
-use crate::function::flow::FlowRef;
+use crate::function::flow::{FlowRef, listens, prepare};
 use crate::function::{
     CallError, ChildBegin, ChildSays, FetchError, Host, OutRequest, OutResponse, outcome_of,
 };
@@ -258,6 +258,18 @@ impl Host for TestHost {
         let found = self.world.flows.borrow().get(&(namespace, id)).cloned();
         let found = found.ok_or_else(|| Failure::terminal("flow_not_found", message));
         Box::pin(std::future::ready(found))
+    }
+
+    fn flow_listeners(&self) -> LocalBoxFuture<'static, Result<Vec<FlowRef>, Failure>> {
+        let flows = self.world.flows.borrow();
+        let texts = self.world.flow_texts.borrow();
+        let listens = |of: &&FlowRef| {
+            let text = texts.get(&of.digest);
+            let flow = text.and_then(|text| prepare(text).ok());
+            flow.is_some_and(|flow| !flow.disabled && listens(&flow))
+        };
+        let found: Vec<FlowRef> = flows.values().filter(listens).cloned().collect();
+        Box::pin(std::future::ready(Ok(found)))
     }
 
     fn kv(&self, call: KvCall) -> LocalBoxFuture<'static, Result<KvReply, CallError>> {

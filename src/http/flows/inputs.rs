@@ -50,7 +50,7 @@ pub(super) fn unrendered(failure: &Failure) -> Problem {
 }
 
 /// Labels that its task can be found by: those of the flow that are no expression, the caller's, and the key.
-pub(super) fn labelled(
+pub fn labelled(
     flow: &Flow,
     mut about: About,
     key: Option<&str>,

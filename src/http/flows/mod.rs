@@ -5,7 +5,6 @@ mod admit;
 mod ask;
 mod call;
 mod choose;
-mod conditions;
 mod document;
 mod execution;
 mod inputs;
@@ -19,13 +18,12 @@ pub use ask::{
 };
 pub use call::{CallOf, admit_call};
 pub use choose::{FlowHookAt, Given, chosen, kept_headers, not_here, signed_source};
-pub use conditions::{Ended, hold};
 pub use document::{
     CheckedDocument, FlowDocument, FlowLine, FlowList, RevisionDocument, RevisionList, YAML,
     YAML_TYPES, bundled_line, deployed_line, diagnostic, diff, invalid, json_answer, precondition,
     wants_yaml,
 };
 pub use execution::{Known, as_execution};
-pub use inputs::Begins;
+pub use inputs::{Begins, labelled};
 pub use name::FlowName;
 pub use pointer::{Origin, POINTERS, Pointer, Revision, Serving, TEXTS, TriggerLine};

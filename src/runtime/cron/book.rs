@@ -1,9 +1,11 @@
 //! What one run knows of one database.
 
 use super::super::ask;
+use super::super::flows::names_in;
 use super::super::ports::{Edge, Rows};
 use super::super::within;
 use super::After;
+use crate::http::flows::FlowName;
 use crate::http::object_call::{Ask, Call, Poked, Told};
 use crate::limits;
 use crate::maintenance::Counts;
@@ -27,6 +29,10 @@ pub(super) struct Book {
     pub(super) counts: Counts,
     /// Why it is left alone for the rest of the run.
     pub(super) error: Option<String>,
+    /// Flows with a schedule, of those that were deployed at run time.
+    pub(super) scheduled: Vec<FlowName>,
+    /// What is remembered at the end of the run, by name.
+    pub(super) remember: Vec<(&'static str, String)>,
     /// Some of the open tasks whose object has nothing.
     pub(super) orphans: Vec<String>,
 }
@@ -38,6 +44,8 @@ impl From<Database> for Book {
             known: BTreeMap::new(),
             counts: Counts::default(),
             error: None,
+            scheduled: Vec::new(),
+            remember: Vec::new(),
             orphans: Vec::new(),
         }
     }
@@ -62,8 +70,10 @@ struct Remembered {
 impl Book {
     /// Reads what earlier runs have remembered.
     pub(super) async fn open(edge: &Edge, mut book: Self) -> After<Self> {
-        if let Some(results) = book.ask(edge, vec![sql::jobs()]).await {
+        let flows = sql::flows_begun_by("Schedule", limits::MAX_FLOWS_LISTED);
+        if let Some(results) = book.ask(edge, vec![sql::jobs(), flows]).await {
             let rows: Vec<Remembered> = read(results.first());
+            book.scheduled = results.get(1).map(names_in).unwrap_or_default();
             book.known = rows.into_iter().map(|row| (row.job, row.value)).collect();
         }
         After::Done(book)
@@ -77,6 +87,8 @@ impl Book {
             .collect();
         let took_ms = edge.now_ms().saturating_sub(started_ms);
         statements.push(sql::remember("run", started_ms, took_ms.to_string()));
+        let remember = std::mem::take(&mut self.remember).into_iter();
+        statements.extend(remember.map(|(job, text)| sql::remember(job, started_ms, text)));
         self.ask(edge, statements).await;
         self
     }

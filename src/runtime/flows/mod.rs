@@ -3,12 +3,14 @@
 mod call;
 mod change;
 mod hook;
+mod listen;
 mod registry;
 mod show;
 
 pub(super) use call::call;
 pub(super) use change::{delete, put, set_disabled};
 pub(super) use hook::hook;
+pub(super) use listen::{listeners, names_in};
 pub(super) use registry::{Lost, Registry};
 pub(super) use show::{diff, list, revisions, show};
 

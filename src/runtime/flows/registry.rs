@@ -39,6 +39,8 @@ pub(in crate::runtime) struct Current {
     pub(in crate::runtime) revision: FlowRef,
     /// What is in it.
     pub(in crate::runtime) flow: Rc<Flow>,
+    /// Since when it is known, in milliseconds since 1970.
+    pub(in crate::runtime) since_ms: u64,
     /// Whether it takes nothing.
     pub(in crate::runtime) disabled: bool,
 }
@@ -219,6 +221,7 @@ impl Registry<'_> {
                 revision: revision.revision,
                 digest: revision.digest,
             },
+            since_ms: pointer.revisions.first().map_or(0, |first| first.at_ms),
             disabled: pointer.disabled || flow.disabled,
             flow,
         }))

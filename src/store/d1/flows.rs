@@ -16,3 +16,13 @@ ORDER BY key LIMIT ?3",
         values: vec![from.as_str().into(), to.as_str().into(), limit.into()],
     }
 }
+
+/// Keys of those flows, in order, whose text of run time has a trigger of this kind (`Schedule`, `Flow`).
+pub fn flows_begun_by(kind: &str, limit: u32) -> Statement {
+    Statement {
+        sql: "
+SELECT key FROM kv WHERE namespace = '%flows' AND kind IS NOT NULL AND instr(value, ?1) > 0
+ORDER BY key LIMIT ?2",
+        values: vec![format!("\"type\":\"{kind}\"").into(), limit.into()],
+    }
+}

@@ -26,7 +26,7 @@ pub use clean::{
     due_by, open_tasks, overdue, stretch_end,
 };
 pub use endpoint::{all_disabled, disable, disabled, enable};
-pub use flows::flows;
+pub use flows::{flows, flows_begun_by};
 pub use jobs::{count, jobs, remember};
 pub use kv::{clean_keys, keys, put_key};
 pub use list::{Index, Look, Plan, some};

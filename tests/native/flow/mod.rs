@@ -137,16 +137,15 @@ fn names_are_used_once() {
 /// Every flow of the repository is run by some case, so that it goes through crashes as well.
 #[test]
 fn every_flow_of_the_repository_has_cases() {
-    let flows = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("flows");
-    let listed = fs::read_dir(flows).expect("a readable folder");
-    let mut missing: Vec<String> = listed
-        .map(|entry| {
-            format!(
-                "flows/{}",
-                entry.expect("an entry").file_name().to_string_lossy()
-            )
-        })
-        .collect();
+    let mut missing = Vec::new();
+    for folder in ["flows", "examples/flows"] {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder);
+        for entry in fs::read_dir(path).expect("a readable folder") {
+            let name = entry.expect("an entry").file_name();
+            missing.push(format!("{folder}/{}", name.to_string_lossy()));
+        }
+    }
+    assert!(missing.len() >= 9);
     for theme in THEMES {
         for case in read::<case::File>("cases", theme).case {
             missing.retain(|flow| {

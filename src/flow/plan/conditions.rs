@@ -1,8 +1,8 @@
 //! What has to hold so that a trigger begins something.
 
+use super::is_true;
 use crate::flow::expression::{Scope, Stop};
 use crate::flow::model::Condition;
-use crate::flow::plan::is_true;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
