@@ -2,9 +2,9 @@
 # `make` alone prints this list.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test lint unit model simulate coverage mutants mutants-changed e2e chaos fuzz hostile schema demo build build-lab dry-run bench bench-steps setup doctor clean
+.PHONY: help dev test lint unit model simulate coverage mutants mutants-changed e2e chaos fuzz hostile schema demo build build-lab dry-run bench bench-steps bench-flows setup doctor clean
 
-export PORT HOST STATE TOKEN BUDGET MINUTES SEED SEEDS TARGET REQUESTS ONLY BRANCHES BASE MOST JOBS
+export PORT HOST STATE TOKEN BUDGET MINUTES SEED SEEDS TARGET REQUESTS ONLY BRANCHES BASE MOST JOBS ROUNDS SIZE
 
 help: ## Print this list
 	@echo "Onceward: exactly-once functions for webhooks and API calls, on Cloudflare Workers"
@@ -72,6 +72,9 @@ bench: ## Measure a first delivery and a duplicate, beside an object that only i
 
 bench-steps: ## Measure what a step costs in short and long tasks, and how soon a killed task goes on
 	@exec scripts/bench.sh steps
+
+bench-flows: ## Measure what a task of a flow costs, beside the same step in Rust (ROUNDS=10, SIZE=200)
+	@exec scripts/bench.sh flows
 
 setup: ## Install what is missing (every other target does that too)
 	@exec scripts/setup.sh --force
