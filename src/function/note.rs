@@ -39,7 +39,8 @@ impl Ctx {
     {
         check_step(self, name)?;
         let run = &self.run;
-        if run.is_late() {
+        let late = run.elapsed_ms() >= run.policy.slice_budget_ms;
+        if late || run.cancelled.get() {
             // Suspends, or ends with the slice.
             run.admit(1).await;
         }

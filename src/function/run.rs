@@ -277,11 +277,6 @@ impl Run {
         }
     }
 
-    /// Whether the slice is to do nothing more.
-    pub(super) fn is_late(&self) -> bool {
-        self.cancelled.get() || self.elapsed_ms() >= self.policy.slice_budget_ms
-    }
-
     /// Takes room for one new step, or has the slice suspended and never returns. The answer is how
     /// long the step may take.
     pub(super) async fn admit(&self, timeout_ms: u64) -> u64 {

@@ -243,14 +243,10 @@ fn only_hooks_health_and_pages_are_open() {
             "/hooks/{source}" | "/hooks/{source}/{tenant}" => Access::Signature,
             "/internal/continue" => Access::Ticket,
             flow if flow.contains("/executions/webhook/") => Access::Signature,
-            "/v1/flows/{namespace}/{flow}/executions" => Access::Token(Scope::Invoke),
-            "/v1/flows"
-            | "/v1/flows/{namespace}/{flow}/revisions"
-            | "/v1/flows/{namespace}/{flow}/diff" => Access::Token(Scope::Read),
-            "/v1/flows/{namespace}/{flow}" if entry.method == "GET" => Access::Token(Scope::Read),
-            "/v1/functions/{name}" | "/proxy/{name}" | "/proxy/{name}/{path*}" => {
-                Access::Token(Scope::Invoke)
-            }
+            "/v1/functions/{name}"
+            | "/v1/flows/{namespace}/{flow}/executions"
+            | "/proxy/{name}"
+            | "/proxy/{name}/{path*}" => Access::Token(Scope::Invoke),
             "/v1/tasks/{id}/journal"
             | "/v1/tasks/{id}/answer"
             | "/v1/tasks/{id}/events"
@@ -258,10 +254,17 @@ fn only_hooks_health_and_pages_are_open() {
             | "/v1/stats"
             | "/metrics"
             | "/v1/endpoints"
-            | "/v1/audit" => Access::Token(Scope::Read),
+            | "/v1/audit"
+            | "/v1/flows"
+            | "/v1/flows/{namespace}/{flow}/revisions"
+            | "/v1/flows/{namespace}/{flow}/diff" => Access::Token(Scope::Read),
             "/v1/tasks/{id}/input" => Access::Token(Scope::Input),
             "/v1/tasks/{id}/signals/{name}" => Access::TokenOrOneTime(Scope::Operate),
-            "/v1/tasks" | "/v1/tasks/{id}" if entry.method == "GET" => Access::Token(Scope::Read),
+            "/v1/tasks" | "/v1/tasks/{id}" | "/v1/flows/{namespace}/{flow}"
+                if entry.method == "GET" =>
+            {
+                Access::Token(Scope::Read)
+            }
             _ => Access::Token(Scope::Operate),
         };
         assert_eq!(entry.access, want, "{entry:?}");

@@ -132,19 +132,11 @@ fn declared(route: &Route) -> Declared {
             codes: REFUSED,
             own: true,
         },
-        // Nobody guesses a key.
-        Route::FlowHook { .. } => of(&[], &[Code::NotFound]),
-        Route::Flow {
+        Route::Call { .. }
+        | Route::Flow {
             act: FlowAct::Execute,
             ..
         } => Declared {
-            good: &[200, 202],
-            codes: CALLED,
-            own: true,
-        },
-        Route::Flow { .. } | Route::ListFlows => of(&[200, 201, 204], OF_FLOWS),
-        Route::FlowSchema => of(&[200, 304], &[]),
-        Route::Call { .. } => Declared {
             good: &[200, 202],
             codes: CALLED,
             own: true,
@@ -179,6 +171,7 @@ fn declared(route: &Route) -> Declared {
             of(&[200, 202], STEERED)
         }
         // No gateway is configured here.
+        Route::Flow { .. } | Route::ListFlows => of(&[200, 201, 204], OF_FLOWS),
         Route::Explain { .. } => of(
             &[200],
             &[
@@ -188,10 +181,13 @@ fn declared(route: &Route) -> Declared {
                 Code::BodyTooLarge,
             ],
         ),
-        Route::Proxy { .. } | Route::Continue => of(&[], &[Code::NotFound]),
+        // Nobody guesses the key of a flow.
+        Route::Proxy { .. } | Route::FlowHook { .. } | Route::Continue => {
+            of(&[], &[Code::NotFound])
+        }
         Route::Preflight { .. } => of(&[204], &[]),
         Route::PolicyPage { .. } => of(&[200], &[Code::NotFound]),
-        Route::OpenApi => of(&[200, 304], &[]),
+        Route::OpenApi | Route::FlowSchema => of(&[200, 304], &[]),
         Route::Health
         | Route::ErrorPage { .. }
         | Route::ErrorIndex

@@ -195,6 +195,9 @@ fn a_parameter_that_there_is_none_of_is_refused_before_anything_is_done() {
     for entry in ROUTES.iter().filter(operators) {
         let path = entry.pattern.replace("{id}", id);
         let path = path.replace("{source}", "f").replace("{name}", "f");
+        let path = path
+            .replace("{namespace}", "company.team")
+            .replace("{flow}", "f");
         let world = World::of(1);
         let answer = world.request(entry.method, &format!("{path}?nonsense=true"), &[]);
         let text = String::from_utf8_lossy(&answer.body).into_owned();

@@ -1,6 +1,6 @@
 //! Which way a flow goes: conditions, cases, values of loops.
 
-use super::act::Pen;
+use super::pen::Pen;
 use super::value_key;
 use crate::flow::expression::{Scope, Stop, truthy};
 use crate::flow::model::{Loop, Property, Task};

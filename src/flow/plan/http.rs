@@ -1,6 +1,6 @@
 //! `http.Request`: the request, and what is made of the answer.
 
-use super::act::Pen;
+use super::pen::Pen;
 use super::recorded::Recorded;
 use super::value_key;
 use crate::flow::expression::Stop;

@@ -116,37 +116,20 @@ fn convert(input: &Input, kind: InputType, value: Value) -> Result<Value, String
                 .filter(Value::is_number)
                 .ok_or_else(|| wrong("number"))
         }
-        InputType::Bool => match trimmed.to_ascii_lowercase().as_str() {
-            "true" => Ok(true.into()),
-            "false" => Ok(false.into()),
-            _ => Err(wrong("boolean: true or false")),
-        },
-        InputType::Select => select(input, value),
+        InputType::Bool => flag(trimmed).ok_or_else(|| wrong("boolean: true or false")),
+        InputType::Select => select(input, &value),
         InputType::MultiSelect => {
             let items = list(value).ok_or_else(|| wrong("list"))?;
-            items.into_iter().map(|item| select(input, item)).collect()
+            items.into_iter().map(|item| select(input, &item)).collect()
         }
-        InputType::Datetime => {
-            let ok = trimmed.parse::<jiff::Timestamp>().is_ok()
-                || trimmed.parse::<jiff::Zoned>().is_ok()
-                || trimmed.parse::<jiff::civil::DateTime>().is_ok();
-            ok.then(|| trimmed.into())
-                .ok_or_else(|| wrong("date and time of ISO 8601"))
-        }
-        InputType::Date => {
-            let ok = trimmed.parse::<jiff::civil::Date>().is_ok();
-            ok.then(|| trimmed.into())
-                .ok_or_else(|| wrong("date like 2026-11-30"))
-        }
-        InputType::Time => {
-            let ok = trimmed.parse::<jiff::civil::Time>().is_ok();
-            ok.then(|| trimmed.into())
-                .ok_or_else(|| wrong("time like 08:30:00"))
-        }
-        InputType::Duration => {
-            let ok = duration_ms(&value).is_ok();
-            ok.then(|| text.clone().into())
-                .ok_or_else(|| wrong("duration like PT30S"))
+        InputType::Datetime
+        | InputType::Date
+        | InputType::Time
+        | InputType::Duration
+        | InputType::Uri
+        | InputType::Email => {
+            let (is_one, what) = has_form(kind, &value, trimmed);
+            is_one.then(|| trimmed.into()).ok_or_else(|| wrong(what))
         }
         InputType::Json => match value {
             Value::String(text) => {
@@ -165,22 +148,6 @@ fn convert(input: &Input, kind: InputType, value: Value) -> Result<Value, String
             }
             other => Ok(other),
         },
-        InputType::Uri => {
-            let ok = url::Url::parse(trimmed).is_ok();
-            ok.then(|| trimmed.into())
-                .ok_or_else(|| wrong("absolute address"))
-        }
-        InputType::Email => {
-            let parts = trimmed.split_once('@');
-            let ok = parts.is_some_and(|(name, host)| {
-                !name.is_empty()
-                    && host.contains('.')
-                    && !host.contains('@')
-                    && !trimmed.contains(' ')
-            });
-            ok.then(|| trimmed.into())
-                .ok_or_else(|| wrong("mail address"))
-        }
         InputType::Array => {
             let items = list(value).ok_or_else(|| wrong("list"))?;
             let kind = input.item_kind.unwrap_or(InputType::Json);
@@ -196,6 +163,46 @@ fn convert(input: &Input, kind: InputType, value: Value) -> Result<Value, String
     }
 }
 
+/// Whether a text has the form of its type, and what that is called.
+fn has_form(kind: InputType, value: &Value, text: &str) -> (bool, &'static str) {
+    match kind {
+        InputType::Datetime => {
+            let is_one = text.parse::<jiff::Timestamp>().is_ok()
+                || text.parse::<jiff::Zoned>().is_ok()
+                || text.parse::<jiff::civil::DateTime>().is_ok();
+            (is_one, "date and time of ISO 8601")
+        }
+        InputType::Date => (
+            text.parse::<jiff::civil::Date>().is_ok(),
+            "date like 2026-11-30",
+        ),
+        InputType::Time => (
+            text.parse::<jiff::civil::Time>().is_ok(),
+            "time like 08:30:00",
+        ),
+        InputType::Duration => (duration_ms(value).is_ok(), "duration like PT30S"),
+        InputType::Uri => (url::Url::parse(text).is_ok(), "absolute address"),
+        _ => {
+            let parts = text.split_once('@');
+            let is_one = parts.is_some_and(|(name, host)| {
+                !name.is_empty()
+                    && host.contains('.')
+                    && !host.contains(['@', ' '])
+                    && !name.contains(' ')
+            });
+            (is_one, "mail address")
+        }
+    }
+}
+
+fn flag(text: &str) -> Option<Value> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" => Some(true.into()),
+        "false" => Some(false.into()),
+        _ => None,
+    }
+}
+
 fn list(value: Value) -> Option<Vec<Value>> {
     match value {
         Value::Array(items) => Some(items),
@@ -204,8 +211,8 @@ fn list(value: Value) -> Option<Vec<Value>> {
     }
 }
 
-fn select(input: &Input, value: Value) -> Result<Value, String> {
-    let text = value_key(&value);
+fn select(input: &Input, value: &Value) -> Result<Value, String> {
+    let text = value_key(value);
     let known = input.values.iter().any(|known| value_key(known) == text);
     if known || input.allow_custom_value {
         return Ok(text.into());
@@ -213,7 +220,7 @@ fn select(input: &Input, value: Value) -> Result<Value, String> {
     let values: Vec<String> = input.values.iter().map(value_key).collect();
     Err(format!(
         "{} is none of: {}",
-        shown(&value),
+        shown(value),
         values.join(", ")
     ))
 }

@@ -142,13 +142,12 @@ fn taskrun(meta: &Meta, frame: &Frame) -> Value {
         "startDate": instant(meta.started_ms),
         "attemptsCount": 0,
     });
-    if let Some(map) = taskrun.as_object_mut() {
-        if let Some(value) = frame.values.last() {
-            map.insert("value".to_owned(), value.clone());
-            let turn = frame.turns.last().copied().unwrap_or_default();
-            map.insert("iteration".to_owned(), json!(turn));
-            map.insert("items".to_owned(), Value::Array(frame.values.clone()));
-        }
+    if let Some(value) = frame.values.last() {
+        taskrun["value"] = value.clone();
+        taskrun["items"] = Value::Array(frame.values.clone());
+    }
+    if let Some(turn) = frame.turns.last() {
+        taskrun["iteration"] = json!(turn);
     }
     taskrun
 }

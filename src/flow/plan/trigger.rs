@@ -1,6 +1,6 @@
 //! What a delivery gives to a flow.
 
-use super::act::Pen;
+use super::pen::Pen;
 use super::value_key;
 use crate::flow::expression::{Scope, Stop};
 use crate::flow::model::Webhook;

@@ -1,7 +1,7 @@
 //! What is kept of an execution for the task that undoes another one.
 
 use crate::flow::expression::Reference;
-use crate::flow::model::{Flow, Property, Task, Work};
+use crate::flow::model::{Flow, Http, Property, Task, Work};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -106,27 +106,7 @@ fn properties(work: &Work) -> Vec<&Property> {
             all.extend([overwrite.as_ref(), ttl.as_ref(), kind.as_ref()]);
         }
         Work::KvGetKeys { prefix, namespace } => all.extend([prefix.as_ref(), namespace.as_ref()]),
-        Work::Http(http) => {
-            let options = &http.options;
-            all.extend([Some(&http.uri), http.method.as_ref(), http.headers.as_ref()]);
-            all.extend([
-                http.params.as_ref(),
-                http.content_type.as_ref(),
-                http.body.as_ref(),
-            ]);
-            all.extend([
-                http.form_data.as_ref(),
-                options.bearer.as_ref(),
-                options.timeout.as_ref(),
-            ]);
-            all.extend([
-                options.allow_failed.as_ref(),
-                options.allowed_codes.as_ref(),
-            ]);
-            if let Some((user, password)) = &options.basic {
-                all.extend([Some(user), Some(password)]);
-            }
-        }
+        Work::Http(http) => all.extend(of_request(http)),
         Work::Subflow(subflow) => {
             all.extend([
                 Some(&subflow.namespace),
@@ -145,6 +125,30 @@ fn properties(work: &Work) -> Vec<&Property> {
         | Work::Pause(_) => {}
     }
     all.into_iter().flatten().collect()
+}
+
+fn of_request(http: &Http) -> Vec<Option<&Property>> {
+    let options = &http.options;
+    let (user, password) = options
+        .basic
+        .as_ref()
+        .map(|(user, password)| (user, password))
+        .unzip();
+    vec![
+        Some(&http.uri),
+        http.method.as_ref(),
+        http.headers.as_ref(),
+        http.params.as_ref(),
+        http.content_type.as_ref(),
+        http.body.as_ref(),
+        http.form_data.as_ref(),
+        options.bearer.as_ref(),
+        options.timeout.as_ref(),
+        options.allow_failed.as_ref(),
+        options.allowed_codes.as_ref(),
+        user,
+        password,
+    ]
 }
 
 /// A task of a flow, wherever it stands.

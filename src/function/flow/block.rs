@@ -66,11 +66,9 @@ impl Execution {
             frame.state = Some(State::Failed);
             // Branches of their own: a later attempt that succeeds does not come here.
             let within = ctx.within("%errors");
-            match self.list(&within, errors, &frame).await {
-                Ok(_) => {}
-                // The first failure counts.
-                Err(Stopped::Failed { .. }) => {}
-                Err(exit @ Stopped::Exit(_)) => course = Err(exit),
+            // The first failure counts.
+            if let Err(exit @ Stopped::Exit(_)) = self.list(&within, errors, &frame).await {
+                course = Err(exit);
             }
         }
         if finally.is_empty() {
@@ -86,8 +84,7 @@ impl Execution {
         self.exit.set(exit.or(self.exit.get()));
         match (course, ended) {
             (Ok(state), Ok(more)) => Ok(state.with(more)),
-            (Ok(_), Err(stopped)) => Err(stopped),
-            (Err(stopped), _) => Err(stopped),
+            (Err(stopped), _) | (Ok(_), Err(stopped)) => Err(stopped),
         }
     }
 

@@ -101,7 +101,7 @@ impl Execution {
     async fn through(&self) -> End {
         let frame = Frame::default();
         if let Err(failure) = self.set_up().await {
-            return self.ended_with(Err(Stopped::Failed {
+            return Self::ended_with(Err(Stopped::Failed {
                 task_id: String::new(),
                 failure,
             }));
@@ -111,11 +111,11 @@ impl Execution {
         let course = self
             .block(&self.ctx, (&flow.errors, &flow.finally), &frame, main)
             .await;
-        let mut end = self.ended_with(course);
+        let mut end = Self::ended_with(course);
         if end.failure.is_none()
             && let Err(failure) = self.put_out(&mut end).await
         {
-            end = self.ended_with(Err(Stopped::Failed {
+            end = Self::ended_with(Err(Stopped::Failed {
                 task_id: "outputs".to_owned(),
                 failure,
             }));
@@ -136,7 +136,7 @@ impl Execution {
         end
     }
 
-    fn ended_with(&self, course: Course) -> End {
+    fn ended_with(course: Course) -> End {
         let (state, failure, task_id) = match course {
             Ok(state) => (state, None, String::new()),
             Err(Stopped::Failed { task_id, failure }) => (State::Failed, Some(failure), task_id),
@@ -302,7 +302,7 @@ impl Execution {
             let (text, secrets) = self
                 .rendered(&own, &frame, |scope| value.text(scope))
                 .await?;
-            answer.headers.set(name, self.kept(secrets, text));
+            answer.headers.set(name, self.kept(secrets, &text));
         }
         Ok(answer)
     }

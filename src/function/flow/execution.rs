@@ -124,7 +124,7 @@ impl Execution {
             self.history
                 .borrow_mut()
                 .labels
-                .insert(name.clone(), self.kept(text.1, text.0).into());
+                .insert(name.clone(), self.kept(text.1, &text.0).into());
         }
         let more = labels_of(&Value::Object(self.begun.labels.clone()));
         self.history.borrow_mut().labels.extend(more);
@@ -159,9 +159,9 @@ impl Execution {
     }
 
     /// A text without the secrets that are in it; they are remembered.
-    pub(super) fn kept(&self, secrets: Vec<String>, text: String) -> String {
+    pub(super) fn kept(&self, secrets: Vec<String>, text: &str) -> String {
         self.secrets.borrow_mut().extend(secrets);
-        plan::mask_text(&text, &self.secrets.borrow())
+        plan::mask_text(text, &self.secrets.borrow())
     }
 
     /// Takes what is recorded of a task into the history.
@@ -218,22 +218,6 @@ impl Execution {
                 ..Recorded::default()
             },
         );
-    }
-
-    /// The frame of a task within another one.
-    pub(super) fn frame(
-        &self,
-        around: &Frame,
-        task: &crate::flow::model::Task,
-        ctx: &Ctx,
-    ) -> Frame {
-        let id = StepId::new(&ctx.branch, &task.id, 0);
-        let run_id = id.derived_key(ctx.task_id(), ctx.generation());
-        Frame {
-            task: (task.id.clone(), task.type_name.clone()),
-            run_id: run_id.to_string(),
-            ..around.clone()
-        }
     }
 }
 
@@ -313,5 +297,16 @@ fn trigger_of(flow: &Flow, begun: &FlowInput) -> Result<Value, Failure> {
             };
             Ok(plan::variables(webhook, &received))
         }
+    }
+}
+
+/// The frame of a task within another one.
+pub(super) fn frame(around: &Frame, task: &crate::flow::model::Task, ctx: &Ctx) -> Frame {
+    let id = StepId::new(&ctx.branch, &task.id, 0);
+    let run_id = id.derived_key(ctx.task_id(), 0);
+    Frame {
+        task: (task.id.clone(), task.type_name.clone()),
+        run_id: run_id.to_string(),
+        ..around.clone()
     }
 }

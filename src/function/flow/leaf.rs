@@ -48,7 +48,9 @@ impl Execution {
             Ok(None) => return ctx.note(&task.id, || Ok(Recorded::skipped())).await,
             Err(failure) => return ctx.note(&task.id, || Err(failure)).await,
         };
-        self.secrets.borrow_mut().extend(secrets.clone());
+        self.secrets.borrow_mut().extend(secrets);
+        // Those of earlier tasks and of inputs may come back in what this one puts out.
+        let secrets = self.secrets.borrow().clone();
         let doing = Doing {
             execution: self,
             ctx,
@@ -90,8 +92,8 @@ impl Doing<'_> {
         match act {
             Act::Note(recorded) => self.record(recorded.without(&self.secrets)).await,
             Act::Fail(failure) => self.failing(failure).await,
-            Act::Http(http) => self.request(http)?.await,
-            Act::Kv(kv) => self.key(kv)?.await,
+            Act::Http(http) => self.request(http).await,
+            Act::Kv(kv) => self.key(kv).await,
             Act::KvKeys { namespace, prefix } => {
                 let step = self.ctx.step_scoped(&id, move |scope| {
                     let (namespace, prefix) = (namespace.clone(), prefix.clone());
@@ -100,7 +102,7 @@ impl Doing<'_> {
                         Ok(Recorded::output("keys", json!(keys)))
                     }
                 });
-                self.finish(step.retry(OBJECT_RETRY))?.await
+                self.finish(step.retry(OBJECT_RETRY)).await
             }
             Act::Sleep { ms } => {
                 self.own.sleep("sleep", ms).await?;
@@ -121,11 +123,22 @@ impl Doing<'_> {
         if self.task.retry.is_none() {
             return self.ctx.note(id, || Err(failure)).await;
         }
+        let anew = plan::counts_tries(self.task).then(|| self.anew());
         let step = self.ctx.step_scoped(id, move |scope| {
             let failure = again(&scope, true, failure.clone());
-            async move { Err(failure) }
+            let anew = anew.clone().filter(|_| scope.try_number() > 1);
+            async move {
+                let Some(anew) = anew else {
+                    return Err(failure);
+                };
+                match anew.act(&scope).await? {
+                    Some(Act::Note(recorded)) => Ok(recorded),
+                    Some(Act::Fail(failure)) => Err(again(&scope, true, failure)),
+                    _ => Err(failure),
+                }
+            }
         });
-        self.finish(step)?.await
+        self.finish(step).await
     }
 
     /// Records what has come without an effect of its own.
@@ -138,11 +151,11 @@ impl Doing<'_> {
             let recorded = recorded.clone();
             async move { Ok(recorded) }
         });
-        self.finish(step)?.await
+        self.finish(step).await
     }
 
     /// Adds what every step has: retries, time limit, undoing.
-    fn finish(&self, mut step: Step<Recorded>) -> Result<Step<Recorded>, Failure> {
+    fn finish(&self, mut step: Step<Recorded>) -> Step<Recorded> {
         if let Some(tries) = self.tries() {
             step = step.retry(retry_of(tries));
         }
@@ -159,7 +172,7 @@ impl Doing<'_> {
             };
             step = step.undo(if known { "flow" } else { "flow-any" }, &undone);
         }
-        Ok(step)
+        step
     }
 
     /// Its own, or those of the flow.
@@ -170,7 +183,7 @@ impl Doing<'_> {
             .or(self.execution.flow.retry.as_ref())
     }
 
-    fn key(&self, kv: KvAct) -> Result<Step<Recorded>, Failure> {
+    fn key(&self, kv: KvAct) -> Step<Recorded> {
         let stubborn = self.tries().is_some();
         let step = self.ctx.step_scoped(&self.task.id, move |scope| {
             let kv = kv.clone();
@@ -185,7 +198,7 @@ impl Doing<'_> {
         self.finish(step)
     }
 
-    fn request(&self, http: HttpAct) -> Result<Step<Recorded>, Failure> {
+    fn request(&self, http: HttpAct) -> Step<Recorded> {
         let own_ms = http.timeout_ms;
         let secrets = self.secrets.clone();
         let stubborn = self.tries().is_some();
@@ -196,7 +209,7 @@ impl Doing<'_> {
             let anew = anew.clone().filter(|_| scope.try_number() > 1);
             async move {
                 if let Some(anew) = anew {
-                    http = anew.prepared(&scope).await?;
+                    http = anew.request(&scope).await?;
                 }
                 let sent = send(&scope, &http).await.map_err(|failure| {
                     let message = plan::mask_text(&failure.message, &secrets);
@@ -209,11 +222,11 @@ impl Doing<'_> {
                 Ok(recorded)
             }
         });
-        let mut step = self.finish(step)?;
+        let mut step = self.finish(step);
         if let Some(ms) = own_ms.filter(|ms| self.timeout_ms.is_none_or(|all| *ms < all)) {
             step = step.timeout_ms(ms.max(1));
         }
-        Ok(step)
+        step
     }
 
     fn anew(&self) -> Anew {
@@ -294,16 +307,20 @@ struct Anew {
 }
 
 impl Anew {
-    async fn prepared(mut self, scope: &StepScope) -> Result<HttpAct, Failure> {
+    async fn act(mut self, scope: &StepScope) -> Result<Option<Act>, Failure> {
         self.roots["taskrun"]["attemptsCount"] = (scope.try_number() - 1).into();
-        let task = plan::find(&self.flow, &self.task_id);
-        match task {
-            Some(task) => match prepared(scope, &self.flow, task, &self.roots).await? {
-                Some(Act::Http(http)) => Ok(http),
-                Some(Act::Fail(failure)) => Err(failure),
-                _ => Err(gone(&self.task_id)),
-            },
-            None => Err(gone(&self.task_id)),
+        match plan::find(&self.flow, &self.task_id) {
+            Some(task) => prepared(scope, &self.flow, task, &self.roots).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn request(self, scope: &StepScope) -> Result<HttpAct, Failure> {
+        let task_id = self.task_id.clone();
+        match self.act(scope).await? {
+            Some(Act::Http(http)) => Ok(http),
+            Some(Act::Fail(failure)) => Err(failure),
+            _ => Err(gone(&task_id)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::ctx::Ctx;
 use super::super::parallel::Contender;
-use super::execution::{Course, Execution, Stopped};
+use super::execution::{Course, Execution, Stopped, frame};
 use crate::flow::expression::{Scope, Stop};
 use crate::flow::model::{Property, Task, Work};
 use crate::flow::plan::{Frame, Recorded, State, chosen_case, duration_ms, find, is_true};
@@ -20,7 +20,7 @@ impl Execution {
         around: &'a Frame,
     ) -> LocalBoxFuture<'a, Course> {
         Box::pin(async move {
-            let frame = self.frame(around, task, ctx);
+            let frame = frame(around, task, ctx);
             let own = ctx.branch(&task.id);
             if let Some(disabled) = &task.disabled {
                 let text = self
@@ -60,7 +60,7 @@ impl Execution {
 
     /// Notes a failure of a task.
     pub(super) fn failed(&self, task: &Task, frame: &Frame, failure: Failure) -> Stopped {
-        let message = self.kept(Vec::new(), failure.message.clone());
+        let message = self.kept(Vec::new(), &failure.message);
         let failure = Failure { message, ..failure };
         self.settle_run(frame, State::Failed);
         Stopped::Failed {
@@ -111,6 +111,51 @@ impl Execution {
 
     async fn work(&self, ctx: &Ctx, own: &Ctx, task: &Task, frame: &Frame) -> Course {
         match &task.work {
+            Work::If { .. } | Work::Switch { .. } => self.chosen(ctx, own, task, frame).await,
+            Work::Sequential(block) => {
+                let Some(_) = self.plain(ctx, own, task, frame).await? else {
+                    return Ok(State::Skipped);
+                };
+                self.ended(frame, self.in_order(ctx, block, frame).await)
+            }
+            Work::AllowFailure(block) => {
+                let Some(_) = self.plain(ctx, own, task, frame).await? else {
+                    return Ok(State::Skipped);
+                };
+                let course = match self.in_order(ctx, block, frame).await {
+                    Err(Stopped::Failed { .. }) => Ok(State::Warning),
+                    other => other,
+                };
+                self.ended(frame, course)
+            }
+            Work::Parallel { concurrent, block } => {
+                let Some(_) = self.plain(ctx, own, task, frame).await? else {
+                    return Ok(State::Skipped);
+                };
+                let most = usize::try_from(*concurrent).unwrap_or(usize::MAX);
+                let main = Box::pin(self.beside(own, &block.tasks, most, frame));
+                let course = self
+                    .block(own, (&block.errors, &block.finally), frame, main)
+                    .await;
+                self.ended(frame, course)
+            }
+            Work::ForEach(each) => self.each(ctx, own, task, each, frame).await,
+            Work::LoopUntil(turn) => self.turns(ctx, own, task, turn, frame).await,
+            Work::Pause(pause) => self.pause(ctx, own, task, pause, frame).await,
+            _ => match self.leaf(ctx, own, task, frame).await {
+                Ok(recorded) => {
+                    self.note_run(frame, &recorded);
+                    self.exit.set(self.exit.get().or(recorded.exit));
+                    Ok(recorded.state)
+                }
+                Err(failure) => Err(self.failed(task, frame, failure)),
+            },
+        }
+    }
+
+    /// One of several lists of tasks; which, is recorded.
+    async fn chosen(&self, ctx: &Ctx, own: &Ctx, task: &Task, frame: &Frame) -> Course {
+        match &task.work {
             Work::If {
                 condition,
                 then,
@@ -159,44 +204,7 @@ impl Execution {
                     self.block(ctx, (errors, finally), frame, self.list(ctx, tasks, frame));
                 self.ended(frame, course.await)
             }
-            Work::Sequential(block) => {
-                let Some(_) = self.plain(ctx, own, task, frame).await? else {
-                    return Ok(State::Skipped);
-                };
-                self.ended(frame, self.in_order(ctx, block, frame).await)
-            }
-            Work::AllowFailure(block) => {
-                let Some(_) = self.plain(ctx, own, task, frame).await? else {
-                    return Ok(State::Skipped);
-                };
-                let course = match self.in_order(ctx, block, frame).await {
-                    Err(Stopped::Failed { .. }) => Ok(State::Warning),
-                    other => other,
-                };
-                self.ended(frame, course)
-            }
-            Work::Parallel { concurrent, block } => {
-                let Some(_) = self.plain(ctx, own, task, frame).await? else {
-                    return Ok(State::Skipped);
-                };
-                let most = usize::try_from(*concurrent).unwrap_or(usize::MAX);
-                let main = Box::pin(self.beside(own, &block.tasks, most, frame));
-                let course = self
-                    .block(own, (&block.errors, &block.finally), frame, main)
-                    .await;
-                self.ended(frame, course)
-            }
-            Work::ForEach(each) => self.each(ctx, own, task, each, frame).await,
-            Work::LoopUntil(turn) => self.turns(ctx, own, task, turn, frame).await,
-            Work::Pause(pause) => self.pause(ctx, own, task, pause, frame).await,
-            _ => match self.leaf(ctx, own, task, frame).await {
-                Ok(recorded) => {
-                    self.note_run(frame, &recorded);
-                    self.exit.set(self.exit.get().or(recorded.exit));
-                    Ok(recorded.state)
-                }
-                Err(failure) => Err(self.failed(task, frame, failure)),
-            },
+            _ => Ok(State::Skipped),
         }
     }
 

@@ -53,12 +53,11 @@ impl Outside for Known {
 }
 
 async fn undone(scope: StepScope, undo: Undo<Undone, Recorded>) -> Result<(), Failure> {
-    let flow = match ready(&undo.input.digest) {
-        Some(flow) => flow,
-        None => {
-            let text = scope.host().flow_text(undo.input.digest.clone()).await?;
-            prepare(&text).map_err(|problems| unreadable(&problems))?
-        }
+    let flow = if let Some(flow) = ready(&undo.input.digest) {
+        flow
+    } else {
+        let text = scope.host().flow_text(undo.input.digest.clone()).await?;
+        prepare(&text).map_err(|problems| unreadable(&problems))?
     };
     let task_id = &undo.input.task_id;
     let task = find(&flow, task_id)

@@ -14,6 +14,7 @@ use crate::http::hook::Arrived;
 use crate::http::problem::Problem;
 use crate::http::prove::{Proven, prove};
 use crate::types::{Answer, Headers};
+use crate::webhook::Proof;
 
 /// Answers it. Whatever is wrong with the address, the answer is the same.
 pub(in crate::runtime) async fn hook(
@@ -55,28 +56,33 @@ async fn hooked(
     let bytes = read(body).await?;
     line.bytes = bytes.len();
     let source = signed_source(name, webhook)?;
-    let (bytes, proof) = match &source {
-        None => (unpacked(&exchange.headers, bytes)?, None),
+    let proven = match &source {
+        None => Proven::Holds {
+            body: unpacked(&exchange.headers, bytes)?,
+            proof: Proof::default(),
+            secret: None,
+        },
         Some(source) => {
             let arrived = Arrived {
                 delivery: &head,
                 tenant: None,
                 now_ms: exchange.started_ms,
             };
-            match prove(source, &arrived, bytes, &lookup)? {
-                Proven::Handshake(secret, answer) => {
-                    (line.met, line.secret) = (Met::Handshake, secret);
-                    return Ok(answer);
-                }
-                Proven::Holds {
-                    body,
-                    proof,
-                    secret,
-                } => {
-                    line.secret = secret;
-                    (body, Some(proof))
-                }
-            }
+            prove(source, &arrived, bytes, &lookup)?
+        }
+    };
+    let (bytes, proof) = match proven {
+        Proven::Handshake(secret, answer) => {
+            (line.met, line.secret) = (Met::Handshake, secret);
+            return Ok(answer);
+        }
+        Proven::Holds {
+            body,
+            proof,
+            secret,
+        } => {
+            line.secret = secret;
+            (body, proof)
         }
     };
     let fresh = edge.token();
@@ -88,10 +94,22 @@ async fn hooked(
         delivery: &head,
         tail: &at.tail,
         body: &bytes,
-        proof: source.as_ref().zip(proof.as_ref()),
+        proof: source.as_ref().map(|source| (source, &proof)),
         fresh: fresh.as_str(),
     };
-    let Some(begins) = admit(&seen, &secrets)? else {
+    begun(&seen, &secrets, exchange, edge, app, line).await
+}
+
+/// Begins what a delivery asks for, or joins it.
+async fn begun(
+    seen: &Seen<'_>,
+    secrets: &Secrets<'_>,
+    exchange: &Exchange,
+    edge: &Edge,
+    app: &App,
+    line: &mut Line,
+) -> Result<Answer, Problem> {
+    let Some(begins) = admit(seen, secrets)? else {
         line.met = Met::Passed;
         return Ok(Answer {
             status: 204,
@@ -105,14 +123,14 @@ async fn hooked(
         return Ok(carried.answer);
     }
     let known = Known {
-        name,
-        trigger: Some((&webhook.id, WEBHOOK)),
-        revision: Some(current.revision.revision).filter(|_| carried.met == Met::Began),
+        name: seen.name,
+        trigger: Some((&seen.webhook.id, WEBHOOK)),
+        revision: Some(seen.revision.revision).filter(|_| carried.met == Met::Began),
     };
     let answer = as_execution(carried.answer, &known);
-    Ok(match &source {
+    Ok(match seen.proof {
         // Some providers want another form of it.
-        Some(source) => source.provider().ack.dress(answer, &bytes),
+        Some((source, _)) => source.provider().ack.dress(answer, seen.body),
         None => answer,
     })
 }
