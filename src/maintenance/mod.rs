@@ -32,8 +32,8 @@ impl Job {
     /// ```
     pub fn until_ms(self, started_ms: u64) -> u64 {
         let sixths = match self {
-            Self::Schedules => 1,
-            Self::Rescue => 2,
+            Self::Schedules => 2,
+            Self::Rescue => 3,
             Self::Sweep => 4,
             Self::Clean => 6,
         };

@@ -16,6 +16,7 @@ use crate::types::Database;
 use book::Book;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use schedules::Look;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -38,16 +39,25 @@ pub async fn tick(edge: &Edge, app: Option<&App>) {
     let mut all: VecDeque<Database> = Database::all(edge.databases()).collect();
     let first = started / 60_000 % all.len().max(1) as u64;
     all.rotate_left(usize::try_from(first).unwrap_or(0));
-    let until = Job::Rescue.until_ms(started);
-    let opened = in_turn(edge, until, DATABASES_AT_A_TIME, all.into(), |database| {
-        Book::open(edge, database)
-    })
+    let until = Job::Schedules.until_ms(started);
+    let look = app.map(|app| Look::new(edge, app, until));
+    let look = look.as_ref();
+    // Schedules do not wait for a database that does not answer.
+    let opened = in_turn(
+        edge,
+        until,
+        DATABASES_AT_A_TIME,
+        all.into(),
+        |book| async move {
+            let book = Book::open(edge, book).await;
+            After::Done(match look {
+                Some(look) => look.at_book(book).await,
+                None => book,
+            })
+        },
+    )
     .await;
     // Those that have answered come first from here on.
-    let opened = match app {
-        Some(app) => schedules::begin(edge, app, Job::Schedules.until_ms(started), opened).await,
-        None => opened,
-    };
     let books = rescue::rescue(edge, Job::Rescue.until_ms(started), opened).await;
     let books = sweep::sweep(edge, Job::Sweep.until_ms(started), books).await;
     let books = clean::clean(edge, Job::Clean.until_ms(started), books).await;

@@ -5,12 +5,17 @@ use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, pending};
 use futures::task::noop_waker;
 use onceward::config::Endpoints;
+use onceward::flow::kv::{KvCall, KvOp, KvType, KvWhen, Stored, decide};
+use onceward::function::flow::{digest, prepare};
 use onceward::function::{FetchError, OutRequest, OutResponse};
-use onceward::http::object_call::{Call, Poked, Reply, Told};
+use onceward::http::flows::{POINTERS, TEXTS, TriggerLine};
+use onceward::http::object_call::{Ask, Call, Poked, Reply, Told};
 use onceward::limits;
-use onceward::protocol::Lost;
-use onceward::runtime::{Broken, Continuation, Edge, Later, Level, Platform, Rows, Tally, tick};
-use onceward::store::d1::Statement;
+use onceward::protocol::{self, Begin, Event, Lost, Moment};
+use onceward::runtime::{
+    App, Broken, Continuation, Edge, Later, Level, Platform, Rows, Tally, tick,
+};
+use onceward::store::d1::{Statement, put_key};
 use onceward::types::{Database, Policy, TaskId, Token};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params_from_iter};
@@ -24,7 +29,7 @@ use std::task::{Context, Poll, Waker};
 
 /// How one database behaves.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mood {
+pub enum Mood {
     Well,
     /// It answers after this long.
     Slow(u64),
@@ -35,8 +40,8 @@ enum Mood {
 
 /// A clock that goes on when it is told to, and wakes who waits for it.
 #[derive(Default)]
-struct Clock {
-    ms: Cell<u64>,
+pub struct Clock {
+    pub ms: Cell<u64>,
     waiting: RefCell<Vec<Waker>>,
 }
 
@@ -48,17 +53,23 @@ impl Clock {
     }
 }
 
-struct Town {
-    clock: Rc<Clock>,
-    databases: Vec<(Connection, Mood)>,
+pub struct Town {
+    pub clock: Rc<Clock>,
+    pub databases: Vec<(Connection, Mood)>,
     /// What objects answer; those that are not named have nothing.
     objects: BTreeMap<String, Told>,
     lost: Option<Lost>,
     asked: RefCell<Vec<String>>,
     /// Statements that each database got.
     sent: RefCell<Vec<u32>>,
-    log: RefCell<Vec<Value>>,
+    pub log: RefCell<Vec<Value>>,
     tally: Tally,
+    /// Objects of keys, by the id of the object.
+    keys: RefCell<BTreeMap<String, Stored>>,
+    /// Tasks that were begun, each time.
+    pub begun: RefCell<Vec<Begin>>,
+    /// Whether no object takes a task.
+    pub closed: Cell<bool>,
 }
 
 fn sleep(clock: &Rc<Clock>, ms: u64) -> LocalBoxFuture<'static, ()> {
@@ -101,6 +112,69 @@ fn one(db: &Connection, statement: &Statement) -> Result<Rows, String> {
     Ok(out)
 }
 
+impl Town {
+    /// What an object says to anything but a poke.
+    fn at_object(&self, call: &Call) -> Told {
+        match &call.ask {
+            Ask::Kv(kv) => {
+                let mut keys = self.keys.borrow_mut();
+                let id = call.task_id.to_string();
+                let (stored, reply) = decide(keys.get(&id), kv, self.clock.ms.get());
+                keys.extend(stored.map(|stored| (id, stored)));
+                Told::Kv { reply }
+            }
+            Ask::Begin { .. } if self.closed.get() => Told::Unavailable("closed".into()),
+            Ask::Begin { begin, .. } => {
+                self.begun.borrow_mut().push((**begin).clone());
+                let moment = Moment::at(self.clock.ms.get());
+                let out = protocol::handle(None, Event::Begin(begin.clone()), &moment);
+                match out.reply {
+                    protocol::Reply::Stands(standing) => Told::Stands(Box::new(standing)),
+                    other => Told::Unavailable(format!("{other:?}")),
+                }
+            }
+            _ => Told::NotFound,
+        }
+    }
+
+    /// Has a flow deployed: its objects know it, and this database.
+    pub fn deploy(&self, database: usize, namespace: &str, id: &str, text: &str) {
+        let flow = prepare(text).expect("a flow");
+        let pointer = json!({
+            "revisions": [{ "revision": 1, "digest": digest(text), "at_ms": 1, "by": "", "source": "api" }],
+            "current": 1,
+            "triggers": TriggerLine::of(&flow),
+        });
+        let name = format!("{namespace}/{id}");
+        for (space, key, value) in [
+            (TEXTS, digest(text), json!(text)),
+            (POINTERS, name, pointer),
+        ] {
+            let call = KvCall {
+                namespace: space.to_owned(),
+                key: key.clone(),
+                op: KvOp::Set {
+                    value,
+                    kind: KvType::Json,
+                    ttl_ms: None,
+                    when: KvWhen::Always,
+                },
+                mark: String::new(),
+            };
+            let (stored, _) = decide(None, &call, NOW);
+            let stored = stored.expect("set");
+            if space == POINTERS {
+                let [row, _] = &put_key(&stored)[..] else {
+                    panic!("two statements");
+                };
+                one(&self.databases[database].0, row).expect("a row");
+            }
+            let object = TaskId::of_key(space, &key).to_string();
+            self.keys.borrow_mut().insert(object, stored);
+        }
+    }
+}
+
 impl Platform for Town {
     fn now_ms(&self) -> u64 {
         self.clock.ms.get()
@@ -126,6 +200,7 @@ impl Platform for Town {
         let told = self.objects.get(&id).cloned().unwrap_or(Told::NotFound);
         self.asked.borrow_mut().push(id);
         let reply = match (&told, self.lost) {
+            _ if !matches!(call.ask, Ask::Poke) => Reply::of(self.at_object(call)),
             (Told::Done, Some(lost)) => Reply::poked(&Poked {
                 lost: Some(lost),
                 healed: true,
@@ -194,7 +269,7 @@ impl Platform for Town {
     }
 }
 
-fn town(moods: &[Mood]) -> Town {
+pub fn town(moods: &[Mood]) -> Town {
     Town {
         clock: Rc::new(Clock {
             ms: Cell::new(NOW),
@@ -207,14 +282,22 @@ fn town(moods: &[Mood]) -> Town {
         sent: RefCell::new(vec![0; moods.len()]),
         log: RefCell::default(),
         tally: Tally::default(),
+        keys: RefCell::default(),
+        begun: RefCell::default(),
+        closed: Cell::new(false),
     }
 }
 
 /// One run to its end, time going on whenever everybody waits. Its line of the log, and how long it took.
 fn run(town: &Rc<Town>) -> (Value, u64) {
+    run_with(town, None)
+}
+
+/// The same, with flows.
+pub fn run_with(town: &Rc<Town>, app: Option<&App>) -> (Value, u64) {
     let edge: Edge = Rc::clone(town) as Edge;
     let began = town.clock.ms.get();
-    let mut ticking = pin!(tick(&edge, None));
+    let mut ticking = pin!(tick(&edge, app));
     let waker = noop_waker();
     while ticking
         .as_mut()
@@ -224,7 +307,9 @@ fn run(town: &Rc<Town>) -> (Value, u64) {
         town.clock.go_on();
         assert!(town.clock.ms.get() < began + 120_000, "it never ends");
     }
-    let line = town.log.borrow().last().cloned().expect("a line");
+    let log = town.log.borrow();
+    let line = log.iter().rev().find(|line| line["event"] == "cron");
+    let line = line.cloned().expect("a line");
     (line, town.clock.ms.get() - began)
 }
 

@@ -11,6 +11,7 @@ mod bulk;
 mod conformance;
 mod crashes;
 mod cron;
+mod cron_flows;
 mod driver;
 mod driver_faults;
 mod driver_functions;

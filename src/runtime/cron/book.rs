@@ -4,7 +4,6 @@ use super::super::ask;
 use super::super::flows::names_in;
 use super::super::ports::{Edge, Rows};
 use super::super::within;
-use super::After;
 use crate::http::flows::FlowName;
 use crate::http::object_call::{Ask, Call, Poked, Told};
 use crate::limits;
@@ -69,14 +68,14 @@ struct Remembered {
 
 impl Book {
     /// Reads what earlier runs have remembered.
-    pub(super) async fn open(edge: &Edge, mut book: Self) -> After<Self> {
+    pub(super) async fn open(edge: &Edge, mut book: Self) -> Self {
         let flows = sql::flows_begun_by("Schedule", limits::MAX_FLOWS_LISTED);
         if let Some(results) = book.ask(edge, vec![sql::jobs(), flows]).await {
             let rows: Vec<Remembered> = read(results.first());
             book.scheduled = results.get(1).map(names_in).unwrap_or_default();
             book.known = rows.into_iter().map(|row| (row.job, row.value)).collect();
         }
-        After::Done(book)
+        book
     }
 
     /// Writes what was counted.

@@ -7,7 +7,6 @@ use super::super::flows::{Lost, Registry};
 use super::super::ports::{Edge, Level};
 use super::super::serve::TOKEN;
 use super::book::Book;
-use super::{After, DATABASES_AT_A_TIME, in_turn};
 use crate::flow::model::{Flow, Schedule, Trigger};
 use crate::flow::plan::due;
 use crate::function::flow::{FlowRef, Secrets, schedule_holds, scheduled};
@@ -29,7 +28,7 @@ const AT_A_TIME: usize = 4;
 const PATIENCE_MS: u64 = 5_000;
 
 /// A run's look at the schedules.
-struct Look<'a> {
+pub(super) struct Look<'a> {
     edge: &'a Edge,
     app: &'a App,
     /// Nothing more is begun after this.
@@ -47,50 +46,6 @@ struct Came {
     failed: u64,
     /// Where the next look begins, if that is before now.
     behind_ms: Option<u64>,
-}
-
-/// Looks at the flows that each database knows of, and with the first database at those of the release.
-pub(super) async fn begin(edge: &Edge, app: &App, until_ms: u64, books: Vec<Book>) -> Vec<Book> {
-    let look = Look {
-        edge,
-        app,
-        until_ms,
-        now_ms: edge.now_ms(),
-        left: Cell::new(SCHEDULED_BEGINS),
-    };
-    in_turn(edge, until_ms, DATABASES_AT_A_TIME, books, |book| {
-        of_book(&look, book)
-    })
-    .await
-}
-
-async fn of_book(look: &Look<'_>, mut book: Book) -> After<Book> {
-    if book.error.is_some() {
-        return After::Done(book);
-    }
-    let seen = Looked::read(book.known(SCHEDULES), look.now_ms);
-    let names = names(look.app, &book);
-    let came: Vec<(FlowName, Came)> = stream::iter(names)
-        .map(|name| {
-            let after_ms = seen.after_ms(&name.to_string());
-            async move {
-                let came = look.at_flow(&name, after_ms).await;
-                (name, came)
-            }
-        })
-        .buffered(AT_A_TIME)
-        .collect()
-        .await;
-    let mut now = Looked::until(look.now_ms);
-    for (name, came) in came {
-        book.counts.add("schedules.begun", came.begun);
-        book.counts.add("schedules.failed", came.failed);
-        if let Some(behind_ms) = came.behind_ms {
-            now.leave(name.to_string(), behind_ms);
-        }
-    }
-    book.remember.push((SCHEDULES, now.text()));
-    After::Done(book)
 }
 
 /// The flows with a schedule that are looked at with this database.
@@ -111,7 +66,52 @@ fn has_schedule(flow: &Flow) -> bool {
         .any(|trigger| matches!(trigger, Trigger::Schedule(_)))
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    /// Of a run that looks now, and begins nothing after `until_ms`.
+    pub(super) fn new(edge: &'a Edge, app: &'a App, until_ms: u64) -> Self {
+        Self {
+            edge,
+            app,
+            until_ms,
+            now_ms: edge.now_ms(),
+            left: Cell::new(SCHEDULED_BEGINS),
+        }
+    }
+
+    /// Looks at the flows that a database knows of, and with the first one at those of the release.
+    pub(super) async fn at_book(&self, mut book: Book) -> Book {
+        if book.error.is_some() {
+            return book;
+        }
+        let seen = Looked::read(book.known(SCHEDULES), self.now_ms);
+        let came: Vec<(FlowName, Came)> = stream::iter(names(self.app, &book))
+            .map(|name| {
+                let after_ms = seen.after_ms(&name.to_string());
+                async move {
+                    let came = self.at_flow(&name, after_ms).await;
+                    (name, came)
+                }
+            })
+            .buffered(AT_A_TIME)
+            .collect()
+            .await;
+        let mut now = Looked::until(self.now_ms);
+        for (name, came) in came {
+            book.counts.add("schedules.begun", came.begun);
+            book.counts.add("schedules.failed", came.failed);
+            if let Some(behind_ms) = came.behind_ms {
+                now.leave(name.to_string(), behind_ms);
+            }
+        }
+        book.remember.push((SCHEDULES, now.text()));
+        book
+    }
+
+    /// Until when the objects of a flow are asked.
+    fn patience_ms(&self) -> u64 {
+        self.until_ms.min(self.edge.now_ms() + PATIENCE_MS)
+    }
+
     async fn at_flow(&self, name: &FlowName, after_ms: u64) -> Came {
         let left_out = Came {
             behind_ms: Some(after_ms),
@@ -123,7 +123,7 @@ impl Look<'_> {
         let registry = Registry {
             edge: self.edge,
             flows: self.app.flows(),
-            until_ms: self.edge.now_ms() + PATIENCE_MS,
+            until_ms: self.patience_ms(),
         };
         let now = match registry.current(name).await {
             Ok(Some(now)) if !now.disabled => now,
@@ -221,7 +221,7 @@ impl Look<'_> {
             about: labelled(flow, About::default(), Some(&key), &Map::new()),
         };
         let functions = self.app.shared_functions();
-        let until_ms = self.edge.now_ms() + PATIENCE_MS;
+        let until_ms = self.patience_ms();
         match children::begin(self.edge, &functions, begin, until_ms).await {
             Ok(ChildSays::Moving | ChildSays::Ended(_)) => Ok(()),
             // The key is used up or another's: in the next minute as well.
