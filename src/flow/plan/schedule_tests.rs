@@ -19,8 +19,8 @@ fn ms(text: &str) -> u64 {
     u64::try_from(at.as_millisecond()).expect("after 1970")
 }
 
-fn text(ms: &u64) -> String {
-    fire_key("", *ms)[1..].to_owned()
+fn text(ms: u64) -> String {
+    fire_key("", ms)[1..].to_owned()
 }
 
 /// The times between two texts, all of them.
@@ -28,7 +28,7 @@ fn times(cron: &str, zone: &str, after: &str, until: &str) -> Vec<String> {
     let schedule = schedule(cron, zone, Recover::All);
     let due = due(&schedule, (ms(after), ms(until)), |_| Ok(true)).expect("due");
     assert_eq!(due.until_ms, ms(until), "all of it was looked at");
-    due.times.iter().map(text).collect()
+    due.times.iter().copied().map(text).collect()
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn stretches_side_by_side_give_each_time_once() {
         let stretch = (from + n * 60_000, from + (n + 1) * 60_000);
         pieces.extend(due(&at, stretch, |_| Ok(true)).expect("due").times);
     }
-    assert_eq!(pieces.iter().map(text).collect::<Vec<_>>(), whole);
+    assert_eq!(pieces.iter().copied().map(text).collect::<Vec<_>>(), whole);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_time_of_the_day_that_the_clocks_repeat_comes_once() {
             from = to;
         }
         assert_eq!(
-            pieces.iter().map(text).collect::<Vec<_>>(),
+            pieces.iter().copied().map(text).collect::<Vec<_>>(),
             want,
             "{cron} {zone}"
         );
@@ -165,7 +165,7 @@ fn what_was_missed_is_made_up_for_as_the_schedule_wants() {
     let stretch = (ms("2026-11-30T10:00:30Z"), ms("2026-11-30T13:01:05Z"));
     let of = |cron: &str, recover| {
         let due = due(&schedule(cron, "UTC", recover), stretch, |_| Ok(true)).expect("due");
-        due.times.iter().map(text).collect::<Vec<_>>()
+        due.times.iter().copied().map(text).collect::<Vec<_>>()
     };
     assert_eq!(
         of("0 * * * *", Recover::All),
@@ -208,10 +208,10 @@ fn a_long_outage_is_made_up_for_in_pieces() {
 #[test]
 fn conditions_are_asked_of_each_time() {
     let stretch = (ms("2026-11-30T00:00:00Z"), ms("2026-11-30T12:00:30Z"));
-    let even = |at: u64| Ok(at / 3_600_000 % 2 == 0);
+    let even = |at: u64| Ok((at / 3_600_000).is_multiple_of(2));
     let of = |recover| {
         let due = due(&schedule("0 * * * *", "UTC", recover), stretch, even).expect("due");
-        due.times.iter().map(text).collect::<Vec<_>>()
+        due.times.iter().copied().map(text).collect::<Vec<_>>()
     };
     assert_eq!(of(Recover::All).len(), 6);
     assert_eq!(

@@ -108,9 +108,8 @@ impl Execution {
         loop {
             let begun = own.start(&function, Some(&key), &());
             let begun = begun.named("%begin").with_input(input.clone().into_input());
-            let failure = match begun.await {
-                Ok(_) => return Ok(()),
-                Err(failure) => failure,
+            let Err(failure) = begun.await else {
+                return Ok(());
             };
             if failure.kind != FailureKind::Retryable {
                 // Refused: a chain of flows that would go on for ever, or a flow that this release does not run. On
