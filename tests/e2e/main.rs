@@ -35,6 +35,7 @@ mod family;
 mod filters;
 mod flows;
 mod flows_life;
+mod flows_triggers;
 mod gateway;
 mod gateway_through;
 mod keys;

@@ -4,7 +4,7 @@ use crate::sql::{Bound, database, run};
 use crate::sql_audit::plan;
 use onceward::flow::kv::{KvEntry, KvType, Stored};
 use onceward::limits;
-use onceward::store::d1::{Statement, clean_keys, keys, put_key};
+use onceward::store::d1::{Statement, clean_keys, flows_begun_by, keys, put_key};
 use rusqlite::{Connection, params_from_iter};
 
 fn stored(key: &str, version: u64, changed_ms: u64, entry: impl Into<Option<KvEntry>>) -> Stored {
@@ -132,4 +132,38 @@ fn no_statement_scans_the_table() {
         let plan = plan(&db, &statement);
         assert!(plan.contains(wanted) && !plan.contains("SCAN kv"), "{plan}");
     }
+}
+
+#[test]
+fn flows_are_found_by_what_begins_them() {
+    let db = database();
+    let flow = |id: &str, triggers: &str, there: bool| {
+        let value = format!(r#"{{"current":1,"revisions":[],"triggers":[{triggers}]}}"#);
+        let entry = KvEntry {
+            value: serde_json::from_str(&value).expect("JSON"),
+            kind: KvType::Json,
+            expires_at_ms: None,
+            version: 1,
+        };
+        let stored = Stored {
+            namespace: "%flows".into(),
+            ..stored(&format!("team/{id}"), 1, 1, there.then_some(entry))
+        };
+        put(&db, &stored);
+    };
+    flow("late", r#"{"id":"a","type":"Schedule"}"#, true);
+    flow(
+        "both",
+        r#"{"id":"a","type":"Webhook"},{"id":"b","type":"Schedule"}"#,
+        true,
+    );
+    flow("named", r#"{"id":"Schedule","type":"Flow"}"#, true);
+    flow("gone", r#"{"id":"a","type":"Schedule"}"#, false);
+    flow("none", "", true);
+    let of = |kind: &str, limit| texts(&db, &flows_begun_by(kind, limit));
+    assert_eq!(of("Schedule", 10), ["team/both", "team/late"]);
+    assert_eq!(of("Schedule", 1), ["team/both"]);
+    assert_eq!(of("Flow", 10), ["team/named"]);
+    let plan = plan(&db, &flows_begun_by("Flow", 10));
+    assert!(plan.contains("PRIMARY KEY (namespace=?)"), "{plan}");
 }
