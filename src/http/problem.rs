@@ -223,11 +223,11 @@ impl Problem {
     /// Pages for people: of the code, and of the route's policy.
     fn link(&self) -> String {
         let page = |address: &str| format!("<{address}>; rel=\"describedby\"; type=\"text/html\"");
-        let of_code = page(&self.code.reference());
-        match &self.policy {
-            Some(policy) => format!("{of_code}, {}", page(policy)),
-            None => of_code,
-        }
+        let policy = self.policy.iter().map(|policy| page(policy));
+        let pages: Vec<String> = std::iter::once(page(&self.code.reference()))
+            .chain(policy)
+            .collect();
+        pages.join(", ")
     }
 
     /// Names this occurrence, if nothing does yet.

@@ -331,6 +331,11 @@ fn takes_no_parameters(route: &Route) -> bool {
             | Route::ShowInput { .. }
             | Route::ShowJournal { .. }
             | Route::ListAudit
+            | Route::ListFlows
+            | Route::Flow {
+                act: FlowAct::Show | FlowAct::Put | FlowAct::Diff,
+                ..
+            }
     )
 }
 

@@ -38,6 +38,9 @@ fn every_address_of_it_is_served() {
             .replace("{id}", &id)
             .replace("{source}", "inbox")
             .replace("{tenant}", "acme")
+            .replace("{namespace}", "company.team")
+            .replace("{flow}", "none")
+            .replace("{key}", "none")
             .replace("{name}", "lab")
             .replace("{code}", "key_reused");
         for (method, operation) in item.as_object().expect("a path") {
