@@ -204,13 +204,11 @@ impl Problem {
         if let Some(policy) = &self.policy {
             out.insert("policy".to_owned(), policy.as_str().into());
         }
-        if !self.errors.is_empty() {
-            let cause = |c: &Cause| json!({"detail": c.detail, "pointer": c.pointer});
-            out.insert("errors".to_owned(), self.errors.iter().map(cause).collect());
-        }
-        if !self.diagnostics.is_empty() {
-            let listed = self.diagnostics.iter().map(diagnostic);
-            out.insert("errors".to_owned(), listed.collect());
+        let cause = |c: &Cause| json!({"detail": c.detail, "pointer": c.pointer});
+        let of_flow = self.diagnostics.iter().map(diagnostic);
+        let errors: Vec<Value> = self.errors.iter().map(cause).chain(of_flow).collect();
+        if !errors.is_empty() {
+            out.insert("errors".to_owned(), errors.into());
         }
         Value::Object(out)
     }
