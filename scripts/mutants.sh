@@ -31,12 +31,14 @@ install_tool() {
 make_package() {
   local file tests="$PACKAGE/tests"
   rm -rf "$PACKAGE/src" "$tests" "$PACKAGE/.cargo"
-  mkdir -p "$PACKAGE/src/http" "$tests/native" "$PACKAGE/.cargo"
+  mkdir -p "$PACKAGE/src/http" "$PACKAGE/src/flow" "$tests/native" "$PACKAGE/.cargo"
   cp -R scripts/mutants/Cargo.toml Cargo.lock "$PACKAGE/"
   cp .cargo/mutants.toml "$PACKAGE/.cargo/"
   cp scripts/mutants/lib.rs "$PACKAGE/src/lib.rs"
   cp -R src/protocol src/store src/types src/limits.rs "$PACKAGE/src/"
   cp src/http/{document,frame,object_call,object_call_tests,object_reply,waiting,words}.rs "$PACKAGE/src/http/"
+  # Messages to keys and locks are among those to objects.
+  cp src/flow/{kv,lock}.rs "$PACKAGE/src/flow/"
   # What speaks to D1 is no part of the machine.
   rm -rf "$PACKAGE/src/store/d1" "$PACKAGE/src/store/rows.rs"
   sed -i.bak '/^pub mod d1;$/d; /^pub mod rows;$/d' "$PACKAGE/src/store/mod.rs"

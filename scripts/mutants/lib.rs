@@ -1,4 +1,9 @@
 //! The machine by itself, with the shapes that its cells are written in.
+pub mod flow {
+    //! What objects of keys and locks are told.
+    pub mod kv;
+    pub mod lock;
+}
 pub mod limits;
 pub mod protocol;
 pub mod store;
