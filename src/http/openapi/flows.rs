@@ -72,7 +72,11 @@ fn webhook(entry: &Entry) -> Option<Operation> {
 }
 
 fn number(name: &str, says: &str) -> Value {
-    query(name, says, &json!({ "type": "integer", "minimum": 1 }))
+    query(
+        name,
+        says,
+        &json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
+    )
 }
 
 fn looked_at(entry: &Entry) -> Option<Operation> {
@@ -80,7 +84,7 @@ fn looked_at(entry: &Entry) -> Option<Operation> {
     Some(match (entry.method, entry.pattern) {
         ("GET", "/v1/flows") => Operation::new("list_flows", "The list of flows")
             .says("Those of the release, and those that were deployed at run time: 1,000 at most, and some moments late.")
-            .takes([query("namespace", "Of this namespace only.", &text)])
+            .takes([query("namespace", "Of this namespace only.", &json!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,99}$" }))])
             .gives("200", "The flows, by name.", &schema("FlowList"))
             .refuses(&[Code::InputInvalid]),
         ("GET", "/v1/flows/{namespace}/{flow}") => Operation::new("show_flow", "A flow with its text")
