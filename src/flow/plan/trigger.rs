@@ -38,10 +38,13 @@ pub fn variables(webhook: &Webhook, received: &Received) -> Value {
     for (name, value) in form_urlencoded::parse(received.query.as_bytes()) {
         push(&mut parameters, &name, &value);
     }
+    let body = body(received);
+    // Some clients call every body a form.
+    let is_form = is_form(received) && body.is_string();
     let mut trigger = json!({
         "id": webhook.id,
         "type": "io.kestra.plugin.core.trigger.Webhook",
-        "body": body(received),
+        "body": body,
         "headers": headers,
         "parameters": parameters,
         "method": received.method,
@@ -50,7 +53,7 @@ pub fn variables(webhook: &Webhook, received: &Received) -> Value {
         if !received.path.is_empty() {
             map.insert("path".to_owned(), received.path.clone().into());
         }
-        if is_form(received) {
+        if is_form {
             let mut fields: Map<String, Value> = Map::new();
             for (name, value) in form_urlencoded::parse(&received.body) {
                 push(&mut fields, &name, &value);
