@@ -58,7 +58,7 @@ async fn run(ctx: Ctx, input: Input) -> Result<Raw, Failure> {
 ///
 /// ```
 /// use onceward::function::flow::digest;
-/// assert!(digest("id: a").starts_with("7"));
+/// assert!(digest("id: a").starts_with("fef138e8"));
 /// ```
 pub fn digest(text: &str) -> String {
     use std::fmt::Write as _;
