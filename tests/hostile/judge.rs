@@ -65,7 +65,12 @@ const CALLED: &[Code] = &[
     Code::Unavailable,
     Code::Overloaded,
 ];
-const LOOKED: &[Code] = &[Code::InputInvalid, Code::Unauthorized, Code::TaskNotFound];
+const LOOKED: &[Code] = &[
+    Code::InputInvalid,
+    Code::Unauthorized,
+    Code::TaskNotFound,
+    Code::PayloadDropped,
+];
 const STEERED: &[Code] = &[
     Code::KeyMalformed,
     Code::InputInvalid,
@@ -142,11 +147,16 @@ fn declared(route: &Route) -> Declared {
             own: true,
         },
         // None is configured here.
-        Route::EnableEndpoint { .. } => of(&[], &[Code::Unauthorized, Code::NotFound]),
-        Route::Endpoints | Route::Metrics => of(&[200], &[Code::Unauthorized]),
-        Route::ListTasks | Route::Stats | Route::ListAudit | Route::SetFaults => {
-            of(&[200], &[Code::InputInvalid, Code::Unauthorized])
-        }
+        Route::EnableEndpoint { .. } => of(
+            &[],
+            &[Code::InputInvalid, Code::Unauthorized, Code::NotFound],
+        ),
+        Route::Endpoints
+        | Route::Metrics
+        | Route::ListTasks
+        | Route::Stats
+        | Route::ListAudit
+        | Route::SetFaults => of(&[200], &[Code::InputInvalid, Code::Unauthorized]),
         Route::ShowTask { .. } | Route::ShowJournal { .. } => of(&[200, 304], LOOKED),
         // Nothing asks for a stream: it would not end.
         Route::TaskEvents { .. } | Route::Events => of(&[], LOOKED),
@@ -155,7 +165,12 @@ fn declared(route: &Route) -> Declared {
         Route::Erase => of(&[200], ERASED),
         Route::ForgetTask { .. } => of(
             &[204],
-            &[Code::Unauthorized, Code::TaskNotFound, Code::TaskInProgress],
+            &[
+                Code::InputInvalid,
+                Code::Unauthorized,
+                Code::TaskNotFound,
+                Code::TaskInProgress,
+            ],
         ),
         Route::Bulk { .. } => of(
             &[200, 202],
@@ -170,7 +185,6 @@ fn declared(route: &Route) -> Declared {
         Route::CancelTask { .. } | Route::RetryTask { .. } | Route::UndoTask { .. } => {
             of(&[200, 202], STEERED)
         }
-        // No gateway is configured here.
         Route::Flow { .. } | Route::ListFlows => of(&[200, 201, 204], OF_FLOWS),
         Route::Explain { .. } => of(
             &[200],
@@ -181,7 +195,7 @@ fn declared(route: &Route) -> Declared {
                 Code::BodyTooLarge,
             ],
         ),
-        // Nobody guesses the key of a flow.
+        // No gateway is configured here, and nobody guesses the key of a flow.
         Route::Proxy { .. } | Route::FlowHook { .. } | Route::Continue => {
             of(&[], &[Code::NotFound])
         }
