@@ -9,7 +9,7 @@ use crate::protocol_fixture::{
 use onceward::limits;
 use onceward::protocol::{
     Begin, Claimed, Debt, Effect, Event, Letter, Moment, Next, Open, Outcome, Reply, State,
-    StepRecord, Summary, Verdict, Version, Waiting, handle,
+    StepRecord, Summary, Verdict, Version, Waiting, handle, is_lock_signal, lock_signal,
 };
 use onceward::types::{Policy, StepId};
 
@@ -301,4 +301,12 @@ fn tries_without_a_place_replace_each_other() {
         assert!(matches!(&out.reply, Reply::Recorded { winners, .. } if winners.is_empty()));
     }
     assert_eq!(object.outcome("pay"), Some(open("pay", 3).outcome));
+}
+
+/// Objects of two releases may speak of the same wait.
+#[test]
+fn the_signal_of_a_lock_has_a_name_of_its_own() {
+    assert_eq!(lock_signal("6f6e"), "%lock/6f6e");
+    assert!(is_lock_signal(&lock_signal("6f6e")));
+    assert!(!is_lock_signal("lock/6f6e") && !is_lock_signal("%child/6f6e"));
 }
